@@ -14,6 +14,7 @@ from contextvars import ContextVar
 RUN_STATEMENT = "run the statement again"
 RUN_TRANSACTION = "run the transaction again"
 RUN_COMMAND = "run the command again"
+SEND_REQUEST = "load the table again, and send a new request"
 
 _IN_PYTHON = "load the table again, by `table = table.refresh()`, and repeat the change"
 _ADVICE: ContextVar[str] = ContextVar("lakelog_next_step", default=_IN_PYTHON)
@@ -24,9 +25,14 @@ def start_over() -> str:
     return _ADVICE.get()
 
 
-def in_words(*, python: str, elsewhere: str) -> str:
-    """Return an advice of Python's if the user's front is Python, else the other."""
-    return python if _ADVICE.get() == _IN_PYTHON else elsewhere
+def in_words(*, python: str, elsewhere: str, request: str = "") -> str:
+    """Return an advice of Python's if the user's front is Python, and `request` if it is a client of the server."""
+    return {_IN_PYTHON: python, SEND_REQUEST: request}.get(_ADVICE.get(), elsewhere)
+
+
+def run_transaction() -> str:
+    """Return the advice after a transaction that another commit has stopped. A client sends a request again."""
+    return SEND_REQUEST if _ADVICE.get() == SEND_REQUEST else RUN_TRANSACTION
 
 
 @contextmanager

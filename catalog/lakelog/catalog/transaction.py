@@ -18,7 +18,6 @@ from typing import Any, ClassVar, NoReturn
 
 from lakelog.catalog.catalog_names import CatalogNames
 from lakelog.catalog.core.logs import (
-    RUN_TRANSACTION,
     ConsistentCut,
     JointLogChange,
     LineLog,
@@ -29,6 +28,7 @@ from lakelog.catalog.core.logs import (
     TransactionLogs,
     advising,
     observed,
+    run_transaction,
     seen_on,
     write_as,
     writing_as,
@@ -125,7 +125,11 @@ class Transaction(CatalogNames, OutsideOnly, OfThisProcess):
             f"commit {self.commit_id} of this transaction was begun: nothing else can be changed in it"
         )
         try:
-            with writing_as({}), advising(RUN_TRANSACTION), self._overlay.validating(self._validate_written):
+            with (
+                writing_as({}),
+                advising(run_transaction()),
+                self._overlay.validating(self._validate_written),
+            ):
                 self._commit(was_unknown)
         except CommitUnknown:
             raise

@@ -25,6 +25,7 @@ from lakelog.catalog import (
     engine,
 )
 from lakelog.catalog.engine.exports import borrows_files, iceberg_metadata, iceberg_views
+from lakelog.catalog.engine.keyed_requests import KeyReused
 from lakelog.catalog.names import Identifier, quoted, quoted_where_needed
 from lakelog.log.errors import (
     AlreadyExists,
@@ -40,7 +41,7 @@ from lakelog.log.errors import (
 from lakelog.rest import documents
 from lakelog.rest.access import LOCAL_CALLER, READ, SEE, KnownCaller, NeededRight
 from lakelog.rest.client_words import RequestNames, with_known_words
-from lakelog.rest.vending import AccessRequest, CredentialVendor, grant_of
+from lakelog.rest.vending import AccessRequest, CredentialVendor, grant_of, reaches
 
 _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NoSuchNamespace, 404, "NoSuchNamespaceException"),
@@ -50,6 +51,7 @@ _ERRORS: tuple[tuple[type[LakelogError], int, str], ...] = (
     (NamespaceExists, 409, "AlreadyExistsException"),
     (TableExists, 409, "AlreadyExistsException"),
     (AlreadyExists, 400, "BadRequestException"),
+    (KeyReused, 422, "UnprocessableEntityException"),
     (NamespaceNotEmpty, 409, "NamespaceNotEmptyException"),
     (ConflictError, 409, "CommitFailedException"),
     # A client that gets this looks for its snapshot, and does not simply send the request again.
@@ -112,6 +114,7 @@ class WarehouseAnswers:
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
+        idempotency_key: str = "",
     ) -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 
@@ -161,7 +164,7 @@ class WarehouseAnswers:
             return None  # the protocol has no tables in the root, whose name is empty
         match parts:
             case ["v1", "config"]:
-                return _reading(lambda: documents.config(self.endpoints))
+                return _reading(lambda: documents.config(self.endpoints, takes_keys=self.is_writable))
             case ["v1", "namespaces"]:
                 parent = namespace_in(query.get("parent", [""])[0])
                 return _reading(
@@ -255,6 +258,11 @@ class WarehouseAnswers:
 
         Raises Unsupported if a role's credentials cannot reach all of them.
         """
+        if reaches(table.location, self._catalog.warehouse):
+            raise Unsupported(
+                f"there are no credentials for {quoted(name)}: the warehouse is in its folder, and they would reach "
+                "all tables. Use credentials of your own"
+            )
         if borrows_files(table):
             # Credentials for its own folder would keep clients from the other files, which their own may reach.
             raise Unsupported(
@@ -311,7 +319,10 @@ def run_route(route: RequestRoute, caller: KnownCaller) -> HttpAnswer:
             "gives",
         )
     try:
-        with nullcontext() if caller.sees_all_names else engine.without_suggestions():
+        with (
+            engine.advising(engine.SEND_REQUEST),
+            nullcontext() if caller.sees_all_names else engine.without_suggestions(),
+        ):
             return route.run()
     except LakelogError as error:
         message = None if caller.sees_all_names else _OF_OTHER_NAMES.get(type(error))

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.engine.keyed_requests import LIFETIME_S
 from lakelog.catalog.names import Identifier
 
 SEPARATOR = "\x1f"
@@ -55,8 +56,13 @@ CREDENTIALS_ENDPOINT = f"GET {_TABLE}/{{table}}/credentials"
 """The endpoint of a server that hands out credentials."""
 
 
-def config(endpoints: Sequence[str] = ENDPOINTS) -> Any:
-    return {"defaults": {}, "overrides": {}, "endpoints": endpoints}
+KEY_LIFETIME = f"PT{LIFETIME_S // 60}M"
+"""How long a client may send a request again with the same key."""
+
+
+def config(endpoints: Sequence[str] = ENDPOINTS, *, takes_keys: bool = False) -> Any:
+    keys = {"idempotency-key-lifetime": KEY_LIFETIME} if takes_keys else {}
+    return {"defaults": {}, "overrides": {}, **keys, "endpoints": endpoints}
 
 
 def namespaces(names: Sequence[Identifier]) -> Any:

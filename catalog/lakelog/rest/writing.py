@@ -7,8 +7,10 @@ is refused by name. No request leaves a state in this process, so any number of 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
@@ -17,16 +19,31 @@ from lakelog.catalog import Catalog, engine
 from lakelog.catalog.engine.exports import iceberg_metadata
 from lakelog.catalog.engine.iceberg_commits import commit_for_clients, create_for_client, stage_for_client
 from lakelog.catalog.engine.iceberg_views import define_for_client, rename_view
+from lakelog.catalog.engine.keyed_requests import (
+    EarlierCommit,
+    KeyedRequest,
+    RequestLedger,
+    keyed_request,
+    token_of,
+)
 from lakelog.catalog.formats.iceberg_commits import ClientCommit, is_create
 from lakelog.catalog.names import Identifier, quoted
-from lakelog.log.errors import InvalidInput, LakelogError, NotFound, Unsupported
+from lakelog.log.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    ConflictError,
+    InvalidInput,
+    LakelogError,
+    NotFound,
+    StorageError,
+    Unsupported,
+)
 from lakelog.rest import documents
 from lakelog.rest.access import (
     CREATE,
     DROP,
     LOCAL_CALLER,
     READ,
-    VERBS,
     WRITE,
     KnownCaller,
     NeededRight,
@@ -43,79 +60,35 @@ from lakelog.rest.answers import (
     run_route,
     spellings,
 )
+from lakelog.rest.client_bodies import (
+    JointCommitRequest,
+    Json,
+    NewNamespace,
+    PropertyUpdates,
+    RenameRequest,
+    RequestBody,
+    StagedTableForm,
+    TableCommitRequest,
+    check_new_name,
+    name_of_new,
+    refuse_separator,
+)
 from lakelog.rest.client_words import RequestNames
+from lakelog.rest.request_rights import (
+    rights_to_commit,
+    rights_to_place,
+    rights_to_rename,
+    rights_to_resolve,
+)
 from lakelog.rest.vending import AccessRequest, CredentialVendor, TableGrant
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
-LOCATION = "location"
-"""The member of a request to create a table, and the property of a namespace, that has a place for tables."""
+_REPORT_BYTES = 4096
 _LOGGER = logging.getLogger("lakelog.rest")
 _NO_ACCESS = AccessRequest()
+_KEY = re.compile("-".join(f"[0-9a-f]{{{digits}}}" for digits in (8, 4, 4, 4, 12)))
 
-Json = Mapping[str, Any]
-T = TypeVar("T")
-
-
-class _StagedTable(msgspec.Struct, frozen=True):
-    """The place and the id of a table in its metadata."""
-
-    location: str
-    uuid: str = msgspec.field(name="table-uuid")
-
-
-class NewNamespace(msgspec.Struct, frozen=True):
-    """The request to create a namespace."""
-
-    namespace: tuple[str, ...]
-    properties: dict[str, str] | None = None
-
-
-class PropertyUpdates(msgspec.Struct, frozen=True):
-    """The request to set and remove properties of a namespace."""
-
-    removals: list[str] | None = None
-    updates: dict[str, str] | None = None
-
-
-class ClientIdentifier(msgspec.Struct, frozen=True):
-    """The name of a table or view in requests."""
-
-    namespace: tuple[str, ...]
-    name: str
-
-    @property
-    def identifier(self) -> Identifier:
-        return (*self.namespace, self.name)
-
-
-class RenameRequest(msgspec.Struct, frozen=True):
-    """The request to rename a table or view."""
-
-    source: ClientIdentifier
-    destination: ClientIdentifier
-
-    def names(self, *, is_of_view: bool) -> RequestNames:
-        return RequestNames(
-            [self.source.identifier], is_of_view=is_of_view, new_name=self.destination.identifier
-        )
-
-
-class TableCommitRequest(msgspec.Struct, frozen=True):
-    """The request to commit to a table."""
-
-    requirements: list[dict[str, Any]]
-    updates: list[dict[str, Any]]
-    identifier: ClientIdentifier | None = None
-
-    @property
-    def commit(self) -> ClientCommit:
-        return ClientCommit(self.requirements, self.updates)
-
-
-class JointCommitRequest(msgspec.Struct, frozen=True, rename="kebab"):
-    """The request to commit to several tables."""
-
-    table_changes: list[TableCommitRequest]
+Token = engine.Token | None
 
 
 class WritableAnswers(WarehouseAnswers):
@@ -131,6 +104,7 @@ class WritableAnswers(WarehouseAnswers):
     def __init__(self, catalog: Catalog, vendor: CredentialVendor | None = None) -> None:
         super().__init__(catalog, vendor)
         self._writable = catalog
+        self._ledger = RequestLedger()
 
     def answer(
         self,
@@ -141,10 +115,12 @@ class WritableAnswers(WarehouseAnswers):
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
+        idempotency_key: str = "",
     ) -> HttpAnswer:
         """See `WarehouseAnswers.answer`. `body` is the JSON of a request that changes something.
 
-        The caller's name is the user in each commit, if the server knows its callers.
+        The caller's name is the user in each commit, if the server knows its callers. With `idempotency_key`, as in the
+        header of that name, the client may send the request again.
         """
         if method in ("GET", "HEAD"):
             return super().answer(method, target, known, caller=caller, delegation=delegation)
@@ -161,12 +137,14 @@ class WritableAnswers(WarehouseAnswers):
             parts = existing_paths[0] if existing_paths else parts
         try:
             request = AccessRequest(caller, delegation)
-            route = self._change(method, parts, parse_qs(query), _Body(body), client, request)
+            keyed = _keyed(idempotency_key, caller, [method.encode(), target.encode(), body])
+            route = self._change(method, parts, parse_qs(query), RequestBody(body), client, request, keyed)
         except LakelogError as error:
             return answer_of_error(error)
         if route is None:
             return error_answer(404, "NotFoundException", f"this catalog has no {method} {path}")
-        with engine.writing_as(engine.bounded_facts({engine.USER: caller.name or None})):
+        facts = engine.bounded_facts({engine.USER: caller.name or None})
+        with engine.writing_as({**facts, **(keyed.facts if keyed is not None else {})}):
             return run_route(route, caller)
 
     def _exists(self, path: str, parts: list[str], caller: KnownCaller) -> bool:
@@ -179,9 +157,10 @@ class WritableAnswers(WarehouseAnswers):
         method: str,
         parts: list[str],
         query: Mapping[str, list[str]],
-        body: _Body,
+        body: RequestBody,
         client: str,
         request: AccessRequest,
+        keyed: KeyedRequest | None,
     ) -> RequestRoute | None:
         """Return the route of a request that changes something. None if there is no such request.
 
@@ -192,30 +171,57 @@ class WritableAnswers(WarehouseAnswers):
             return None
         match method, parts:
             case "POST", ["v1", "namespaces"]:
-                return self._to_create_namespace(body.of(NewNamespace))
+                return self._to_create_namespace(body.of(NewNamespace), keyed)
             case "POST", ["v1", "namespaces", name, "properties"]:
                 namespace, properties = namespace_in(name), body.of(PropertyUpdates)
                 names = (*(properties.updates or ()), *(properties.removals or ()))
-                needs = (*rights_in(namespace, (READ, WRITE)), *_rights_to_place(names))
+                needs = (*rights_in(namespace, (READ, WRITE)), *rights_to_place(names))
                 return RequestRoute(
-                    needs, lambda: self._alter_namespace(namespace, properties), RequestNames([namespace])
+                    needs,
+                    lambda: self._once(
+                        keyed,
+                        namespace,
+                        namespace,
+                        lambda token: self._alter_namespace(namespace, properties, token),
+                        lambda earlier: _altered(properties),
+                    ),
+                    RequestNames([namespace]),
                 )
             case "DELETE", ["v1", "namespaces", name]:
                 namespace = namespace_in(name)
                 needs = (*rights_in(namespace[:-1], (DROP,)), *rights_in(namespace, (DROP,)))
-                return RequestRoute(needs, lambda: self._drop_namespace(namespace), RequestNames([namespace]))
+                return RequestRoute(
+                    needs,
+                    lambda: self._once(
+                        keyed, namespace[:-1], namespace, partial(self._drop_namespace, namespace), _done
+                    ),
+                    RequestNames([namespace]),
+                )
             case "POST", ["v1", "namespaces", name, "tables"]:
-                return self._to_create_table(namespace_in(name), body.json(), client, request)
+                return self._to_create_table(namespace_in(name), body.json(), client, request, keyed)
             case "POST", ["v1", "namespaces", name, "register"]:
                 return RequestRoute(rights_in(namespace_in(name), (READ, CREATE)), _refuse_register)
             case "POST", ["v1", "namespaces", name, "tables", table]:
-                return self._to_commit((*namespace_in(name), table), body.of(TableCommitRequest), client)
+                return self._to_commit(
+                    (*namespace_in(name), table), body.of(TableCommitRequest), client, keyed
+                )
             case "DELETE", ["v1", "namespaces", name, "tables", table]:
                 namespace, identifier = namespace_in(name), (*namespace_in(name), table)
                 purges = query.get("purgeRequested", ["false"])[0].lower() == "true"
                 return RequestRoute(
                     rights_in(namespace, (DROP,)),
-                    lambda: self._drop_table(identifier, purge=purges),
+                    lambda: self._once(
+                        keyed,
+                        namespace,
+                        identifier,
+                        lambda token: self._drop_table(identifier, token, purge=purges),
+                        # A purge has more steps than the drop, which may be missing.
+                        lambda earlier: (
+                            self._drop_table(identifier, _token_before(earlier, keyed), purge=True)
+                            if purges
+                            else HttpAnswer(204)
+                        ),
+                    ),
                     RequestNames([identifier]),
                 )
             case "POST", ["v1", "namespaces", name, "tables", table, "metrics"]:
@@ -228,65 +234,134 @@ class WritableAnswers(WarehouseAnswers):
             case "POST", ["v1", "tables", "rename"]:
                 rename = body.of(RenameRequest)
                 return RequestRoute(
-                    _rights_to_rename(rename),
-                    lambda: self._rename_table(rename),
+                    rights_to_rename(rename),
+                    lambda: self._renamed_once(keyed, rename, self._rename_table),
                     rename.names(is_of_view=False),
                 )
             case "POST", ["v1", "transactions", "commit"]:
-                return self._to_commit_together(body.of(JointCommitRequest), client)
+                return self._to_commit_together(body.of(JointCommitRequest), client, keyed)
             case "POST", ["v1", "namespaces", name, "views"]:
                 namespace, definition = namespace_in(name), body.json()
-                needs = (*rights_in(namespace, (READ, CREATE)), *_rights_to_resolve(definition))
-                view_name = _name_of_new(definition, "view")
+                needs = (*rights_in(namespace, (READ, CREATE)), *rights_to_resolve(definition))
+                identifier = (*namespace, name_of_new(definition, "view"))
                 return RequestRoute(
                     needs,
-                    lambda: self._create_view((*namespace, view_name), definition),
-                    RequestNames([(*namespace, view_name)], is_of_view=True),
+                    lambda: self._once(
+                        keyed,
+                        namespace,
+                        identifier,
+                        lambda token: self._define_view(identifier, definition, token, is_commit=False),
+                        lambda earlier: _answer(self._view(identifier)),
+                    ),
+                    RequestNames([identifier], is_of_view=True),
                 )
             case "POST", ["v1", "namespaces", name, "views", view]:
                 namespace, definition = namespace_in(name), body.json()
-                needs = (*rights_in(namespace, (READ, WRITE)), *_rights_to_resolve(definition))
+                identifier = (*namespace, view)
+                needs = (*rights_in(namespace, (READ, WRITE)), *rights_to_resolve(definition))
                 return RequestRoute(
                     needs,
-                    lambda: self._replace_view((*namespace, view), definition),
-                    RequestNames([(*namespace, view)], is_of_view=True),
+                    lambda: self._once(
+                        keyed,
+                        namespace,
+                        identifier,
+                        lambda token: self._define_view(identifier, definition, token, is_commit=True),
+                        lambda earlier: _answer(self._view(identifier)),
+                    ),
+                    RequestNames([identifier], is_of_view=True),
                 )
             case "DELETE", ["v1", "namespaces", name, "views", view]:
-                namespace = namespace_in(name)
+                namespace, identifier = namespace_in(name), (*namespace_in(name), view)
                 return RequestRoute(
                     rights_in(namespace, (DROP,)),
-                    lambda: self._drop_view((*namespace, view)),
-                    RequestNames([(*namespace, view)], is_of_view=True),
+                    lambda: self._once(
+                        keyed, namespace, identifier, partial(self._drop_view, identifier), _done
+                    ),
+                    RequestNames([identifier], is_of_view=True),
                 )
             case "POST", ["v1", "views", "rename"]:
                 rename = body.of(RenameRequest)
                 return RequestRoute(
-                    _rights_to_rename(rename),
-                    lambda: self._rename_view(rename),
+                    rights_to_rename(rename),
+                    lambda: self._renamed_once(keyed, rename, self._rename_view),
                     rename.names(is_of_view=True),
                 )
             case _:
                 return None
 
+    # Requests that are sent again
+
+    def _once(
+        self,
+        keyed: KeyedRequest | None,
+        namespace: Identifier,
+        name: Identifier,
+        change: Callable[[Token], HttpAnswer],
+        answer_again: Callable[[EarlierCommit], HttpAnswer],
+    ) -> HttpAnswer:
+        """Change a name of a namespace, unless the request had this effect when it was sent before.
+
+        A request is sent again while the first is under way, too. So the change has a token, from before the look.
+        """
+        if keyed is None:
+            return change(None)
+        token = token_of(self._writable, name, keyed)
+        earlier_commit = self._ledger.in_namespace(self._writable, namespace, keyed)
+        if earlier_commit is not None:
+            return answer_again(earlier_commit)
+        try:
+            return change(token)
+        except (AlreadyExists, NotFound, ConflictError):
+            earlier_commit = self._ledger.in_namespace(self._writable, namespace, keyed)
+            if earlier_commit is None:
+                raise
+            return answer_again(earlier_commit)
+        except CommitUnknown as error:
+            # With its key the request can be sent again, which settles it.
+            raise StorageError(
+                f"{error.message}. Send the request again with the same Idempotency-Key",
+                location=error.location,
+            ) from error
+
+    def _renamed_once(
+        self,
+        keyed: KeyedRequest | None,
+        rename: RenameRequest,
+        change: Callable[[RenameRequest, Token], HttpAnswer],
+    ) -> HttpAnswer:
+        source = rename.source.identifier
+        return self._once(keyed, source[:-1], source, partial(change, rename), _done)
+
     # Namespaces
 
-    def _to_create_namespace(self, request: NewNamespace) -> RequestRoute:
+    def _to_create_namespace(self, request: NewNamespace, keyed: KeyedRequest | None) -> RequestRoute:
         if not request.namespace:
             raise InvalidInput("the name of the namespace is empty: give it at least one part")
-        _refuse_separator(request.namespace)
+        refuse_separator(request.namespace)
         # It is created in the namespace above. Grants that leave its own name out do not reach it.
         needs = (
             *rights_in(request.namespace[:-1], (CREATE,)),
             *rights_in(request.namespace, (READ, CREATE)),
-            *_rights_to_place(request.properties or ()),
+            *rights_to_place(request.properties or ()),
         )
-        return RequestRoute(needs, lambda: self._create_namespace(request), RequestNames([request.namespace]))
+        parent = request.namespace[:-1]
+        return RequestRoute(
+            needs,
+            lambda: self._once(
+                keyed,
+                parent,
+                parent,
+                partial(self._create_namespace, request),
+                lambda earlier: _answer(documents.namespace(self._writable, request.namespace)),
+            ),
+            RequestNames([request.namespace]),
+        )
 
-    def _create_namespace(self, request: NewNamespace) -> HttpAnswer:
-        self._writable.create_namespace(request.namespace, request.properties or {})
+    def _create_namespace(self, request: NewNamespace, token: Token) -> HttpAnswer:
+        self._writable.create_namespace(request.namespace, request.properties or {}, token=token)
         return _answer(documents.namespace(self._writable, request.namespace))
 
-    def _alter_namespace(self, name: Identifier, request: PropertyUpdates) -> HttpAnswer:
+    def _alter_namespace(self, name: Identifier, request: PropertyUpdates, token: Token) -> HttpAnswer:
         updates, removals = request.updates or {}, request.removals or []
         both = sorted(updates.keys() & set(removals))
         if both:
@@ -299,23 +374,38 @@ class WritableAnswers(WarehouseAnswers):
         missing = sorted(set(removals) - present.keys())
         removed_names = sorted(set(removals) & present.keys())
         if updates or removed_names:
-            self._writable.alter_namespace(name, set=updates, remove=removed_names)
+            self._writable.alter_namespace(name, set=updates, remove=removed_names, token=token)
         return _answer({"updated": sorted(updates), "removed": removed_names, "missing": missing})
 
-    def _drop_namespace(self, name: Identifier) -> HttpAnswer:
-        self._writable.drop_namespace(name)
+    def _drop_namespace(self, name: Identifier, token: Token) -> HttpAnswer:
+        self._writable.drop_namespace(name, token=token)
         return HttpAnswer(204)
 
     # Tables
 
     def _to_create_table(
-        self, namespace: Identifier, definition: Json, client: str, request: AccessRequest
+        self,
+        namespace: Identifier,
+        definition: Json,
+        client: str,
+        request: AccessRequest,
+        keyed: KeyedRequest | None,
     ) -> RequestRoute:
-        name = (*namespace, _name_of_new(definition, "table"))
+        name = (*namespace, name_of_new(definition, "table"))
         members = [member for member, value in definition.items() if value is not None]
-        needs = (*rights_in(namespace, (READ, CREATE)), *_rights_to_place(members))
+        needs = (*rights_in(namespace, (READ, CREATE)), *rights_to_place(members))
+        if definition.get("stage-create"):
+            keyed = None  # nothing is stored
         return RequestRoute(
-            needs, lambda: self._create_table(name, definition, client, request), RequestNames([name])
+            needs,
+            lambda: self._once(
+                keyed,
+                namespace,
+                namespace,
+                lambda token: self._create_table(name, definition, client, request),
+                lambda earlier: self._after_commit(name, request),
+            ),
+            RequestNames([name]),
         )
 
     def _create_table(
@@ -340,26 +430,30 @@ class WritableAnswers(WarehouseAnswers):
         They may write, whatever the caller's rights to other tables are: the files are a part of the creation.
         """
         assert self._vendor is not None
-        vendor, staged_table = self._vendor, msgspec.json.decode(metadata, type=_StagedTable)
+        vendor, staged_table = self._vendor, msgspec.json.decode(metadata, type=StagedTableForm)
         url = staged_table.location
         grant = TableGrant(writes=True, deletes=caller.rights.has(NeededRight(DROP, name[:-1])))
         return answer_with_credentials(
             name, url, document, lambda: vendor.config(url, staged_table.uuid, grant)
         )
 
-    def _to_commit(self, name: Identifier, request: TableCommitRequest, client: str) -> RequestRoute:
+    def _to_commit(
+        self, name: Identifier, request: TableCommitRequest, client: str, keyed: KeyedRequest | None
+    ) -> RequestRoute:
         if request.identifier is not None and request.identifier.identifier != name:
             raise InvalidInput(
                 f"the request is about {quoted(request.identifier.identifier)}, and its path about {quoted(name)}"
             )
         return RequestRoute(
-            _rights_to_commit(name, request),
-            lambda: self._commit(name, request, client),
+            rights_to_commit(name, request),
+            lambda: self._commit(name, request, client, keyed),
             RequestNames([name], is_commit=True),
         )
 
-    def _commit(self, name: Identifier, request: TableCommitRequest, client: str) -> HttpAnswer:
-        _commit_all(self._writable, [(name, request.commit)], client)
+    def _commit(
+        self, name: Identifier, request: TableCommitRequest, client: str, keyed: KeyedRequest | None
+    ) -> HttpAnswer:
+        self._commit_all([(name, request.commit)], client, keyed)
         return self._after_commit(name)
 
     def _after_commit(self, name: Identifier, request: AccessRequest = _NO_ACCESS) -> HttpAnswer:
@@ -379,126 +473,77 @@ class WritableAnswers(WarehouseAnswers):
                 f"{error}. Load the table",
             )
 
-    def _to_commit_together(self, request: JointCommitRequest, client: str) -> RequestRoute:
+    def _to_commit_together(
+        self, request: JointCommitRequest, client: str, keyed: KeyedRequest | None
+    ) -> RequestRoute:
         commits: list[tuple[Identifier, ClientCommit]] = []
         needs: list[NeededRight] = []
         for change in request.table_changes:
             if change.identifier is None:
                 raise InvalidInput("a change of several tables has to name each table: give its identifier")
             commits.append((change.identifier.identifier, change.commit))
-            needs += _rights_to_commit(change.identifier.identifier, change)
+            needs += rights_to_commit(change.identifier.identifier, change)
         about = RequestNames([name for name, _ in commits], is_commit=True)
-        return RequestRoute(needs, lambda: self._commit_together(commits, client), about)
+        return RequestRoute(needs, lambda: self._commit_together(commits, client, keyed), about)
 
-    def _commit_together(self, commits: list[tuple[Identifier, ClientCommit]], client: str) -> HttpAnswer:
-        _commit_all(self._writable, commits, client)
+    def _commit_together(
+        self, commits: list[tuple[Identifier, ClientCommit]], client: str, keyed: KeyedRequest | None
+    ) -> HttpAnswer:
+        self._commit_all(commits, client, keyed)
         return HttpAnswer(204)
 
-    def _drop_table(self, name: Identifier, *, purge: bool) -> HttpAnswer:
-        self._writable.drop_table(name, purge=purge)
+    def _commit_all(
+        self, commits: list[tuple[Identifier, ClientCommit]], client: str, keyed: KeyedRequest | None
+    ) -> None:
+        """Commit, with errors as this protocol has them: only a table or namespace is not found."""
+        try:
+            commit_for_clients(self._writable, commits, client, lambda: self._was_committed(commits, keyed))
+        except NotFound as error:
+            if answer_of_error(error).status == 404 and not _is_of_name(error):
+                raise InvalidInput(error.message) from error
+            raise
+
+    def _was_committed(
+        self, commits: list[tuple[Identifier, ClientCommit]], keyed: KeyedRequest | None
+    ) -> bool:
+        """Return whether a request with a key was committed before. A single log says it, as all or none have it."""
+        if keyed is None:
+            return False
+        for name, commit in commits:
+            if not is_create(commit.requirements):
+                return self._ledger.in_table(self._writable, name, keyed) is not None
+        return self._ledger.in_namespace(self._writable, commits[0][0][:-1], keyed) is not None
+
+    def _drop_table(self, name: Identifier, token: Token, *, purge: bool) -> HttpAnswer:
+        self._writable.drop_table(name, purge=purge, token=token)
         return HttpAnswer(204)
 
     def _log_metrics(self, name: Identifier, report: Json) -> HttpAnswer:
-        """Log a client's report on its scan or commit."""
+        """Log the beginning of a client's report on its scan or commit."""
         self._writable.load_table(name)
-        _LOGGER.info("a client reports on %s: %s", quoted(name), report)
+        text = msgspec.json.encode(report)[:_REPORT_BYTES].decode(errors="replace")
+        _LOGGER.info("a client reports on %s: %s", quoted(name), text)
         return HttpAnswer(204)
 
-    def _rename_table(self, request: RenameRequest) -> HttpAnswer:
-        _check_new_name(request.destination)
-        self._writable.rename_table(request.source.identifier, request.destination.identifier)
+    def _rename_table(self, request: RenameRequest, token: Token) -> HttpAnswer:
+        check_new_name(request.destination)
+        self._writable.rename_table(request.source.identifier, request.destination.identifier, token=token)
         return HttpAnswer(204)
 
     # Views
 
-    def _create_view(self, name: Identifier, request: Json) -> HttpAnswer:
-        define_for_client(self._writable, name, request)
+    def _define_view(self, name: Identifier, request: Json, token: Token, *, is_commit: bool) -> HttpAnswer:
+        define_for_client(self._writable, name, request, is_commit=is_commit, token=token)
         return _answer(self._view(name))
 
-    def _replace_view(self, name: Identifier, request: Json) -> HttpAnswer:
-        define_for_client(self._writable, name, request, is_commit=True)
-        return _answer(self._view(name))
-
-    def _drop_view(self, name: Identifier) -> HttpAnswer:
-        self._writable.drop_view(name)
+    def _drop_view(self, name: Identifier, token: Token) -> HttpAnswer:
+        self._writable.drop_view(name, token=token)
         return HttpAnswer(204)
 
-    def _rename_view(self, request: RenameRequest) -> HttpAnswer:
-        _check_new_name(request.destination)
-        rename_view(self._writable, request.source.identifier, request.destination.identifier)
+    def _rename_view(self, request: RenameRequest, token: Token) -> HttpAnswer:
+        check_new_name(request.destination)
+        rename_view(self._writable, request.source.identifier, request.destination.identifier, token)
         return HttpAnswer(204)
-
-
-# Rights
-
-
-def _rights_to_commit(name: Identifier, request: TableCommitRequest) -> tuple[NeededRight, ...]:
-    return rights_in(name[:-1], (READ, CREATE if is_create(request.requirements) else WRITE))
-
-
-def _rights_to_rename(request: RenameRequest) -> tuple[NeededRight, ...]:
-    """Return the rights to take a name away, and to give the new name.
-
-    An object that comes into another namespace is under the rights there. So the caller needs all verbs that it could
-    get by that in the old namespace, too.
-    """
-    source, destination = request.source.namespace, request.destination.namespace
-    return (*rights_in(source, (READ, WRITE, DROP)), *rights_in(destination, (CREATE,)))
-
-
-def _rights_to_place(names: Iterable[str]) -> tuple[NeededRight, ...]:
-    """Return the rights to choose a place for tables, if a place is among the names of members or properties.
-
-    It may be in the folder of any other namespace, or in any other folder that the server may write to.
-    """
-    if LOCATION not in names:
-        return ()
-    return tuple(NeededRight(verb, (), has_all_below=True) for verb in VERBS)
-
-
-def _rights_to_resolve(definition: Json) -> tuple[NeededRight, ...]:
-    """Return the right to read the namespace in which a view's names are looked up: errors name functions there."""
-    updates = definition.get("updates")
-    versions = (
-        [update.get("view-version") for update in updates if isinstance(update, dict)]
-        if isinstance(updates, list)
-        else []
-    )
-    needs: list[NeededRight] = []
-    for version in (definition.get("view-version"), *versions):
-        namespace = version.get("default-namespace") if isinstance(version, dict) else None
-        if namespace:
-            if not isinstance(namespace, list) or not all(isinstance(part, str) for part in namespace):
-                raise InvalidInput("the default-namespace of a view is a list of texts")
-            needs.append(NeededRight(READ, tuple(namespace)))
-    return tuple(needs)
-
-
-class _Body:
-    """The body of a request. It is decoded when its form is known."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def of(self, type_: type[T]) -> T:
-        """Return the body as a struct. Raises InvalidInput for JSON of another form."""
-        try:
-            return msgspec.json.decode(self._data, type=type_)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"the body is not what this request takes: {error}") from None
-
-    def json(self) -> Json:
-        return self.of(dict[str, Any])
-
-
-def _commit_all(catalog: Catalog, commits: list[tuple[Identifier, ClientCommit]], client: str) -> None:
-    """Commit, with errors as this protocol has them: only a table or namespace is not found."""
-    try:
-        commit_for_clients(catalog, commits, client)
-    except NotFound as error:
-        if answer_of_error(error).status == 404 and not _is_of_name(error):
-            raise InvalidInput(error.message) from error
-        raise
 
 
 def _is_of_name(error: NotFound) -> bool:
@@ -512,28 +557,31 @@ def _refuse_register() -> HttpAnswer:
     )
 
 
-def _name_of_new(request: Json, kind: str) -> str:
-    """Return the name in a request to create a table or view. Raises InvalidInput without a good name."""
-    name = request.get("name")
-    if not isinstance(name, str) or not name:
-        raise InvalidInput(f"the request to create a {kind} has no name")
-    _refuse_separator((name,))
-    return name
-
-
-def _check_new_name(new: ClientIdentifier) -> None:
-    """Raise InvalidInput for a name that paths of this protocol cannot have."""
-    if not new.namespace:
-        raise InvalidInput(
-            f"the new name {new.name!r} is in no namespace, where no client would find it: give one"
-        )
-    _refuse_separator((new.name,))
-
-
-def _refuse_separator(names: tuple[str, ...]) -> None:
-    if any(documents.SEPARATOR in name for name in names):
-        raise InvalidInput("a name has the character that separates names in paths: choose another name")
-
-
 def _answer(document: Any) -> HttpAnswer:
     return HttpAnswer(200, msgspec.json.encode(document))
+
+
+def _done(earlier_commit: EarlierCommit) -> HttpAnswer:
+    return HttpAnswer(204)
+
+
+def _altered(request: PropertyUpdates) -> HttpAnswer:
+    """Return the answer to a change of properties that was made before. It does not know which were missing then."""
+    return _answer(
+        {"updated": sorted(request.updates or ()), "removed": sorted(request.removals or ()), "missing": []}
+    )
+
+
+def _token_before(earlier_commit: EarlierCommit, keyed: KeyedRequest | None) -> Token:
+    """Return the token by which a change goes on that has an earlier commit."""
+    assert keyed is not None
+    return engine.Token(commit_id=keyed.id, bases={earlier_commit.location: earlier_commit.version - 1})
+
+
+def _keyed(key: str, caller: KnownCaller, parts: list[bytes]) -> KeyedRequest | None:
+    """Return a request with a key. None without a key. Raises InvalidInput for a key that is no UUID."""
+    if not key:
+        return None
+    if _KEY.fullmatch(key.lower()) is None:
+        raise InvalidInput("the Idempotency-Key is no UUID: send a new UUID of version 7 with each request")
+    return keyed_request(key.lower(), caller.name, parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +112,29 @@ def test_requirements_that_do_not_hold_are_named_as_clients_know_them(answers: W
     assert json.loads(answer.body)["error"]["message"].startswith(
         "Requirement failed: default partition spec changed ("
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "advice"),
+    [
+        ("POST", "/v1/namespaces", {"namespace": ["ns"]}, "choose another name)"),
+        ("DELETE", "/v1/namespaces/ns", None, "Drop these first"),
+    ],
+)
+def test_errors_do_not_advise_to_write_python(
+    answers: WritableAnswers, method: str, path: str, body: Any, advice: str
+) -> None:
+    answer = answers.answer(method, path, body=b"" if body is None else json.dumps(body).encode())
+    message = json.loads(answer.body)["error"]["message"]
+    assert answer.status == 409 and message.endswith(advice) and "True" not in message
+
+
+def test_the_log_has_the_beginning_of_a_report(
+    answers: WritableAnswers, caplog: pytest.LogCaptureFixture
+) -> None:
+    report = {"report-type": "scan-report", "filter": "x" * 100_000, "line": "a\nb"}
+    with caplog.at_level(logging.INFO, "lakelog.rest"):
+        path = "/v1/namespaces/ns/tables/table/metrics"
+        assert answers.answer("POST", path, body=json.dumps(report).encode()).status == 204
+    (message,) = caplog.messages
+    assert "scan-report" in message and len(message) < 5000 and "\n" not in message

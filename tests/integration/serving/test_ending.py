@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import signal
@@ -167,6 +168,56 @@ def test_a_probe_that_waits_while_the_server_begins_to_end_hears_of_it(warehouse
             probe.join()
         thread.join()
     assert answers == [(503, {"status": "stopping"})] * 2
+
+
+@contextmanager
+def serving_thread(warehouse: str, **limits: Any) -> Iterator[tuple[str, RunningServer, threading.Thread]]:
+    servers: list[tuple[str, RunningServer]] = []
+    is_serving = threading.Event()
+
+    def began(url: str, server: RunningServer) -> None:
+        servers.append((url, server))
+        is_serving.set()
+
+    settings = ServerSettings(port=0, limits=ServerLimits(**limits))
+    options: dict[str, Any] = {"began": began, "check_ready": lambda: None, "settings": settings}
+    thread = threading.Thread(target=lambda: serve(WarehouseAnswers(Catalog(warehouse)), **options))
+    thread.start()
+    assert is_serving.wait(PATIENCE_S)
+    try:
+        yield *servers[0], thread
+    finally:
+        servers[0][1].shutdown()
+        thread.join()
+
+
+def test_a_server_that_drains_answers_until_all_know_of_it(warehouse: str) -> None:
+    with serving_thread(warehouse, drain_s=PATIENCE_S) as (url, server, thread):
+        assert send(url, "/ready") == (200, {"status": "ready"})
+        server._server._on_signal(signal.SIGTERM, None)
+        assert send(url, "/ready") == (503, {"status": "stopping"})
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE_S)
+        connection.request("GET", TABLE)
+        answer = connection.getresponse()
+        assert answer.status == 200 and answer.headers["Connection"] == "close" and answer.read()
+        connection.close()
+        assert thread.is_alive()
+        # A second signal, or Ctrl-C, ends it.
+        server._server._on_signal(signal.SIGTERM, None)
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive() and not _accepts(url)
+
+
+@pytest.mark.parametrize(
+    ("number", "drain_s"), [(signal.SIGTERM, 0.01), (signal.SIGTERM, 0), (signal.SIGINT, PATIENCE_S)]
+)
+def test_a_server_drains_for_a_bounded_time_and_not_after_ctrl_c(
+    warehouse: str, number: signal.Signals, drain_s: float
+) -> None:
+    with serving_thread(warehouse, drain_s=drain_s) as (url, server, thread):
+        server._server._on_signal(number, None)
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive() and not _accepts(url)
 
 
 # Several processes

@@ -44,6 +44,7 @@ class TestedAnswers:
         client: str = "",
         caller: Any = None,
         delegation: str = "",
+        idempotency_key: str = "",
     ) -> HttpAnswer:
         self.begun += 1
         self.bodies.append(body)

@@ -133,6 +133,13 @@ REQUESTS: list[tuple[str, str, Any, Needs]] = [
         {"name": "new", **VIEW, "view-version": {**VIEW_VERSION, "default-namespace": ["b", "c"]}},
         {"a": (READ, CREATE), "b.c": (READ,)},
     ),
+    # An error would name a function of the root.
+    (
+        "POST",
+        V,
+        {"name": "new", **VIEW, "view-version": {**VIEW_VERSION, "default-namespace": []}},
+        {"a": (READ, CREATE), "": (READ,)},
+    ),
     ("POST", f"{V}/v", {"requirements": [], "updates": []}, {"a": (READ, WRITE)}),
     (
         "POST",

@@ -29,6 +29,7 @@ from lakelog.rest.access import (
     IssuerUnavailable,
     ReloadedFile,
     TokenGate,
+    UnknownCaller,
     hash_of,
     issuers,
     new_token,
@@ -316,6 +317,26 @@ def test_unfit_keys_of_an_issuer_are_not_used(issuer: FakeIssuer, tmp_path: Path
         issuer.keys = [unfit]  # type: ignore[list-item]
         with pytest.raises(InvalidInput, match="no key for RS256 or ES256"):
             gate_of(issuer, tmp_path)
+
+
+def test_keys_with_the_same_id_all_count(issuer: FakeIssuer, tmp_path: Path) -> None:
+    issuer.keys = [published(key, "same") for key in (rsa_key("a"), ec_key("b"), rsa_key("c"), ec_key("d"))]
+    verifier = TokenIssuer(issuer.url, AUDIENCE)
+    for key, algorithm in (
+        (rsa_key("a"), "RS256"),
+        (ec_key("b"), "ES256"),
+        (rsa_key("c"), "RS256"),
+        (ec_key("d"), "ES256"),
+    ):
+        assert verifier.caller_of(issuer.token(key=key, key_id="same", algorithm=algorithm)) == "ann"
+        with pytest.raises(UnknownCaller, match="has expired"):
+            verifier.caller_of(issuer.token(key=key, key_id="same", algorithm=algorithm, exp=1))
+    for key, algorithm in ((rsa_key("other"), "RS256"), (ec_key("other"), "ES256")):
+        with pytest.raises(UnknownCaller, match="its signature or its form is wrong"):
+            verifier.caller_of(issuer.token(key=key, key_id="same", algorithm=algorithm))
+    # Several keys are no only key.
+    with pytest.raises(UnknownCaller, match="does not publish"):
+        verifier.caller_of(issuer.token(key_id=None))
 
 
 def test_an_issuer_that_names_itself_otherwise_or_has_no_tls_is_refused(

@@ -29,7 +29,7 @@ from lakelog.rest.access import (
 )
 from lakelog.rest.answers import HttpAnswer
 from lakelog.rest.serving import RequestRecord
-from lakelog.rest.vending import RoleSettings, TableGrant, session_policy
+from lakelog.rest.vending import AssumedRole, CredentialVendor, RoleSettings, TableGrant, session_policy
 from lakelog.rest.vending import role as role_module
 from lakelog.testing.moto_server import ACCESS_KEY, SECRET_KEY
 
@@ -311,6 +311,19 @@ def test_a_clone_is_loaded_without_credentials(recorded: RecordedServer) -> None
     assert not recorded.sessions
 
 
+def test_a_table_around_the_warehouse_is_loaded_without_credentials(recorded: RecordedServer) -> None:
+    """They would reach the logs and the files of all other tables."""
+    catalog = recorded.catalog("outer/data/w")
+    catalog.create_namespace("a")
+    catalog.create_table("a.t", ROWS.schema, location=f"s3://{recorded.bucket}/outer")
+    recorded.requests.clear()
+    answers = WritableAnswers(catalog, recorded.vendor())
+    assert is_without_credentials(answers.answer("GET", f"{T}/t", delegation=VENDED))
+    answer = answers.answer("GET", f"{T}/t/credentials")
+    assert answer.status == 400 and b"the warehouse is in its folder" in answer.body
+    assert not recorded.sessions
+
+
 def test_a_table_elsewhere_is_loaded_without_credentials(recorded: RecordedServer, tmp_path: Any) -> None:
     catalog = Catalog(str(tmp_path / "w"))
     catalog.create_namespace("a")
@@ -435,6 +448,35 @@ def test_an_answer_of_sts_without_credentials_is_an_error(
         assert answer.status == 503 and b"has no credentials" in answer.body and b"'x'" not in answer.body
 
 
+def test_an_answer_of_sts_that_is_cut_off_is_not_quoted(
+    recorded: RecordedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from botocore.parsers import ResponseParserError
+
+    error = ResponseParserError("invalid XML received:\nb'<SecretAccessKey>hidden-key</Secr'")
+    answers, _ = failing(recorded, error, monkeypatch)
+    with caplog.at_level(logging.DEBUG):
+        answer = answers.answer("GET", f"{T}/t", delegation=VENDED)
+    assert answer.status == 503 and b"gave no answer (ResponseParserError)" in answer.body
+    assert "hidden-key" not in caplog.text and b"hidden-key" not in answer.body
+
+
+def test_a_refusal_is_not_quoted_if_the_own_secrets_are_not_known(
+    recorded: RecordedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from botocore.exceptions import MetadataRetrievalError
+
+    def get_credentials() -> Any:
+        raise MetadataRetrievalError(error_msg="no metadata")
+
+    answers, _ = failing(recorded, refusal("AccessDenied", "its key is hidden-key"), monkeypatch)
+    assert answers._vendor is not None
+    monkeypatch.setattr(answers._vendor._role._session, "get_credentials", get_credentials)
+    answer = answers.answer("GET", f"{T}/t", delegation=VENDED)
+    assert answer.status == 503 and b"hidden-key" not in answer.body
+    assert b"AccessDenied: its words are not shown" in answer.body
+
+
 def test_the_log_of_a_server_has_no_credentials(
     recorded: RecordedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -453,10 +495,30 @@ def test_the_log_of_a_server_has_no_credentials(
         assert len(config[name]) > 8 and config[name] not in text
 
 
+def test_the_logs_of_libraries_have_no_credentials_at_any_level(
+    recorded: RecordedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """botocore logs whole requests and answers at level DEBUG."""
+    parsers = logging.getLogger("botocore.parsers")
+    levels = {logger: logger.level for logger in (logging.getLogger("botocore"), parsers)}
+    try:
+        with caplog.at_level(logging.DEBUG):
+            parsers.setLevel(logging.DEBUG)
+            s3 = recorded.s3
+            vendor = CredentialVendor(
+                AssumedRole(RoleSettings(arn=ROLE, endpoint=s3.endpoint, region=s3.region))
+            )
+            answer = WarehouseAnswers(recorded.catalog(), vendor).answer("GET", f"{T}/t", delegation=VENDED)
+    finally:
+        for logger, level in levels.items():
+            logger.setLevel(level)
+    config = document(answer)["config"]
+    assert all(len(config[name]) > 8 and config[name] not in caplog.text for name in SECRETS)
+    assert SECRET_KEY not in caplog.text
+
+
 def test_a_request_for_credentials_ends_soon() -> None:
     """It takes a thread that answers."""
-    from lakelog.rest.vending import AssumedRole
-
     config = AssumedRole(RoleSettings(arn=ROLE, region="us-east-1"))._client.meta.config
     attempts = role_module.ATTEMPTS_MAX
     assert config.retries["total_max_attempts"] == attempts

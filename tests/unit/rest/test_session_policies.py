@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakelog.log.errors import InvalidInput, Unsupported
-from lakelog.rest.vending import RoleSettings, TableGrant, session_policy
+from lakelog.rest.vending import RoleSettings, TableGrant, reaches, session_policy
 from lakelog.rest.vending.policies import POLICY_SIZE_MAX
 
 READS = TableGrant()
@@ -156,3 +156,22 @@ def test_a_place_that_is_too_long_is_refused() -> None:
 def test_texts_that_are_no_role_or_no_key_are_refused(settings: RoleSettings) -> None:
     with pytest.raises(InvalidInput, match=r"is no role|is no key"):
         settings.check()
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("s3://b/t/data/w", True),
+        ("s3://b/t/metadata/w/", True),
+        ("s3://b/t/data", True),
+        ("s3://b/t/w", False),
+        ("s3://b/t/_log/w", False),
+        ("s3://b/t/database/w", False),
+        ("s3://b/t", False),
+        ("s3://b/tt/data/w", False),
+        ("s3://c/t/data/w", False),
+    ],
+)
+def test_a_policy_for_a_table_reaches_all_in_two_folders(place: str, expected: bool) -> None:
+    for url in ("s3://b/t", "s3://b/t/"):
+        assert reaches(url, place) is expected

@@ -7,7 +7,7 @@ import threading
 import pytest
 from tests.patience import PATIENCE_S, barrier
 
-from lakelog.log.errors import StorageError
+from lakelog.log.errors import StorageError, Unsupported
 from lakelog.rest.vending import AccessRequest, RoleUnavailable, TableCredentials
 from lakelog.rest.vending import credentials as module
 from lakelog.rest.vending.credentials import CredentialCache
@@ -100,6 +100,82 @@ def test_a_service_without_an_answer_is_left_alone_for_a_while(clocks: Clocks) -
     assert service.count == 2 and cache.get("known", service) is known
     clocks.steady_s = module.PAUSE_S
     assert cache.get("t", service).access_key_id == "id-3"
+
+
+def test_after_a_pause_a_single_thread_tries_the_service_and_no_other_waits(clocks: Clocks) -> None:
+    """However long the service gives no answer, it holds a single one of the server's threads."""
+    cache, service = CredentialCache(LIFE_S), Service(clocks)
+    service.failure = RoleUnavailable("sts gave no answer")
+    with pytest.raises(StorageError, match="sts gave no answer"):
+        cache.get("t", service)
+    clocks.steady_s, service.failure = module.PAUSE_S, None
+    is_asked, may_answer = threading.Event(), threading.Event()
+    answers: list[str] = []
+
+    def slow() -> TableCredentials:
+        is_asked.set()
+        assert may_answer.wait(PATIENCE_S)
+        return service()
+
+    trial = threading.Thread(target=lambda: answers.append(cache.get("t", slow).access_key_id))
+    trial.start()
+    assert is_asked.wait(PATIENCE_S)
+    for key in ("t", "u"):  # of the same table, and of another
+        with pytest.raises(StorageError, match="Try again in 5 s"):
+            cache.get(key, service)
+    assert service.count == 1
+    may_answer.set()
+    trial.join()
+    assert answers == ["id-2"] and cache.get("u", service).access_key_id == "id-3"
+
+
+@pytest.mark.parametrize("refusal", [StorageError("refused", location=""), Unsupported("refused")])
+def test_a_refusal_after_a_pause_ends_it(clocks: Clocks, refusal: Exception) -> None:
+    cache, service = CredentialCache(LIFE_S), Service(clocks)
+    service.failure = RoleUnavailable("sts gave no answer")
+    with pytest.raises(StorageError):
+        cache.get("t", service)
+    clocks.steady_s, service.failure = module.PAUSE_S, refusal
+    with pytest.raises(type(refusal), match="refused"):
+        cache.get("t", service)
+    assert not cache._service._has_failed
+
+
+def test_a_trial_that_fails_begins_another_pause(clocks: Clocks) -> None:
+    cache, service = CredentialCache(LIFE_S), Service(clocks)
+    service.failure = RoleUnavailable("sts gave no answer")
+    for number in range(3):
+        clocks.steady_s = number * module.PAUSE_S
+        with pytest.raises(StorageError, match="sts gave no answer"):
+            cache.get("t", service)
+        with pytest.raises(StorageError, match="had no answer"):
+            cache.get("u", service)
+    assert service.count == 3
+
+
+def test_a_slow_service_holds_a_few_threads_alone(clocks: Clocks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAIT_S", 0.01)
+    cache, service, may_answer = CredentialCache(LIFE_S), Service(clocks), threading.Event()
+    all_asked = barrier(module.REQUESTS_MAX + 1)
+
+    def slow() -> TableCredentials:
+        all_asked.wait(PATIENCE_S)
+        assert may_answer.wait(PATIENCE_S)
+        return service()
+
+    threads = [
+        threading.Thread(target=cache.get, args=(f"t{number}", slow)) for number in range(module.REQUESTS_MAX)
+    ]
+    for thread in threads:
+        thread.start()
+    all_asked.wait(PATIENCE_S)
+    for key, words in (("t0", "another request for them"), ("u", "4 requests for some")):
+        with pytest.raises(StorageError, match=words):
+            cache.get(key, service)
+    may_answer.set()
+    for thread in threads:
+        thread.join()
+    assert cache.get("u", service).access_key_id == f"id-{module.REQUESTS_MAX + 1}"
 
 
 def test_threads_that_want_the_same_credentials_ask_once(clocks: Clocks) -> None:

@@ -24,6 +24,7 @@ from lakelog.catalog.core.files import (
 from lakelog.catalog.core.logs import (
     RUN_COMMAND,
     RUN_STATEMENT,
+    SEND_REQUEST,
     FoundName,
     LogCache,
     NameTree,

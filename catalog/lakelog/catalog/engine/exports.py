@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakelog.catalog.catalog_names import CatalogNames
-from lakelog.catalog.core.schema import ICEBERG_VERSION, SPACES, VIEW, ViewDefinition
+from lakelog.catalog.core.schema import ICEBERG_VERSION, SPACES, VIEW, ViewDefinition, leads_clients
 from lakelog.catalog.core.state import MAIN
 from lakelog.catalog.engine.operations import of_catalog, of_table
 from lakelog.catalog.formats.iceberg import (
@@ -27,8 +27,9 @@ def iceberg_metadata(table: Table) -> tuple[str, bytes]:
     """Return the URL and the JSON of Iceberg's metadata of the newest version.
 
     Exports that version if it was not exported. A client that may only read gets the newest export. The JSON is in
-    version 2 of the format if the table's properties say so, and if that can have it. Raises Unsupported as
-    `Table.export_iceberg`.
+    version 2 of the format if the table's properties say so, and if that can have it. It lacks properties that would
+    lead clients elsewhere, because writers could set them in older versions of lakelog, and can forge an export.
+    Raises Unsupported as `Table.export_iceberg`.
     """
     try:
         export, metadata = table._exported(None)
@@ -38,7 +39,7 @@ def iceberg_metadata(table: Table) -> tuple[str, bytes]:
             raise
         url, metadata = newest_export
     document = decoded_document(metadata)
-    shown_document = _shown(document)
+    shown_document = _without_leading_properties(_shown(document))
     return url, metadata if shown_document is document else encode(shown_document)
 
 
@@ -65,6 +66,12 @@ def _shown(document: Document) -> Document:
     if ICEBERG_VERSION.of(document["properties"]) != "2":
         return document
     return in_version_2(document) or document
+
+
+def _without_leading_properties(document: Document) -> Document:
+    properties = document["properties"]
+    kept_properties = {name: value for name, value in properties.items() if not leads_clients(name)}
+    return document if kept_properties == properties else document | {"properties": kept_properties}
 
 
 @of_catalog

@@ -6,7 +6,7 @@ the newer version. So if a client hears of a conflict, its requirements and the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lakelog.catalog.catalog import Catalog
@@ -21,6 +21,7 @@ from lakelog.catalog.formats.iceberg_commits import (
     VersionMoved,
     apply_planned,
     as_protocol,
+    check_same_request,
     creation_updates,
     fact_of_creation,
     fill_created,
@@ -44,11 +45,15 @@ Json = Mapping[str, Any]
 
 
 def commit_for_clients(
-    catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None = None
+    catalog: Catalog,
+    commits: Sequence[tuple[Identifier, ClientCommit]],
+    client: str | None = None,
+    was_done: Callable[[], bool] = lambda: False,
 ) -> None:
     """Commit the changes of a client of Iceberg to several tables, all or none. `client` is its name for the log.
 
-    A commit that was made before is not made again, if it adds snapshots. Raises CommitConflict if a requirement does
+    A commit that was made before is not made again, if it adds snapshots, or if `was_done` says so. That is called
+    after the tables were read, on whose versions alone the commit is made. Raises CommitConflict if a requirement does
     not hold, TableExists or NoSuchTable, and InvalidInput or Unsupported if a part cannot be kept. Raises CommitUnknown
     if the outcome is not known.
     """
@@ -58,9 +63,13 @@ def commit_for_clients(
     failure: VersionMoved | None = None
     for _ in range(ATTEMPTS_MAX):
         try:
-            return _commit(catalog, commits, client)
+            return _commit(catalog, commits, client, was_done)
         except VersionMoved as error:
             failure = error
+        except TableExists:
+            if was_done():
+                return
+            raise
     raise CommitConflict(
         f"{', '.join(map(quoted, names))} changed {ATTEMPTS_MAX} times while a commit was decided ({failure}). Nothing "
         "was changed: commit again",
@@ -75,7 +84,7 @@ def create_for_client(catalog: Catalog, name: Identifier, request: Json, client:
     """
     updates = _updates_of(request)
     with catalog.transaction() as transaction:
-        _create(transaction, name, updates, _location_of(request), client, is_resumed=False)
+        _create(transaction, name, updates, _location_of(request), client)
 
 
 def stage_for_client(catalog: Catalog, name: Identifier, request: Json) -> bytes:
@@ -99,9 +108,14 @@ def _updates_of(request: Json) -> list[Json]:
         return creation_updates(request)
 
 
-def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]], client: str | None) -> None:
+def _commit(
+    catalog: Catalog,
+    commits: Sequence[tuple[Identifier, ClientCommit]],
+    client: str | None,
+    was_done: Callable[[], bool],
+) -> None:
     tables = _tables_to_change(catalog, commits)
-    if tables is None:
+    if tables is None or was_done():
         return  # the client, or a program between, has sent the request again
     plans = {}
     for name, commit in commits:
@@ -116,7 +130,7 @@ def _commit(catalog: Catalog, commits: Sequence[tuple[Identifier, ClientCommit]]
                 with writing_as({**_facts(client), **plans[name].fact}):
                     has_changes |= apply_planned(transaction.load_table(name).table_head, plans[name])
             else:
-                _create(transaction, name, commit.updates, _place_in(commit), client, is_resumed=True)
+                _create(transaction, name, commit.updates, _place_in(commit), client, commit)
                 has_changes = True
         if has_changes:
             _settle(transaction)
@@ -148,7 +162,8 @@ def _tables_to_change(
             continue
         tables[name] = table, *metadata_to_commit_on(table)
         if commit.snapshot_ids:
-            (committed_names if was_committed(commit, tables[name][1]) else new_names).append(name)
+            is_committed = was_committed(table.table_head, commit, tables[name][1])
+            (committed_names if is_committed else new_names).append(name)
     if committed_names and new_names:
         raise CommitConflict(
             f"the part of the request for {quoted(committed_names[0])} was committed before, and the part for "
@@ -171,7 +186,10 @@ def _place_in(commit: ClientCommit) -> str | None:
 
 
 def _is_created(catalog: Catalog, name: Identifier, commit: ClientCommit) -> bool:
-    """Return whether a creation was committed before, and sent again. Raises TableExists for another table."""
+    """Return whether a creation was committed before, and sent again. Raises TableExists for another table.
+
+    Raises CommitUnknown if the table was created by a request with other updates.
+    """
     try:
         table = catalog.load_table(name)
     except NoSuchTable:
@@ -179,6 +197,7 @@ def _is_created(catalog: Catalog, name: Identifier, commit: ClientCommit) -> boo
     document = decoded_document(iceberg_metadata(table)[1])
     uuids = [update.get("uuid") for update in commit.updates if update.get("action") == "assign-uuid"]
     if uuids and uuids[-1] == document["table-uuid"]:
+        check_same_request(table.table_head, commit, 1)
         return True
     raise TableExists(f"there is a table {quoted(name)} already: load it, or choose another name")
 
@@ -189,11 +208,11 @@ def _create(
     updates: Sequence[Json],
     location: str | None,
     client: str | None,
-    *,
-    is_resumed: bool,
+    commit: ClientCommit | None = None,
 ) -> None:
-    stage, target = new_table(transaction._tree, name, updates, location, is_resumed=is_resumed)
-    with writing_as({**_facts(client), **fact_of_creation(target)}):
+    """Create a table. `commit` is the client's if it has staged the table."""
+    stage, target = new_table(transaction._tree, name, updates, location, is_resumed=commit is not None)
+    with writing_as({**_facts(client), **fact_of_creation(target, commit)}):
         commit_stage(transaction._tree, stage, ())
         fill_created(transaction.load_table(name).table_head, target)
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from lakelog.catalog.catalog_names import CatalogNames
+from lakelog.catalog.core.logs import Token
 from lakelog.catalog.core.schema import ViewColumn, ViewDefinition, schema_to_spark
 from lakelog.catalog.engine.definitions import create_view, replace_view
 from lakelog.catalog.engine.exports import iceberg_views
@@ -27,7 +28,12 @@ _QUERY_COLUMNS = "spark.query-column-names"
 
 
 def define_for_client(
-    catalog: CatalogNames, name: Identifier, request: Json, *, is_commit: bool = False
+    catalog: CatalogNames,
+    name: Identifier,
+    request: Json,
+    *,
+    is_commit: bool = False,
+    token: Token | None = None,
 ) -> None:
     """Create a view, or with `is_commit` replace it, as a client of Iceberg requests in the REST protocol's JSON.
 
@@ -36,25 +42,25 @@ def define_for_client(
     """
     try:
         if is_commit:
-            _replace(catalog, name, request)
+            _replace(catalog, name, request, token)
         else:
             view = _definition(request["schema"], request["view-version"], request.get("properties") or {})
             if request.get("location") is not None:
                 raise Unsupported("a view has its place in its namespace: leave the location out")
             _check_shown(catalog, view)
-            create_view(catalog, name, view)
+            create_view(catalog, name, view, token=token)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
             f"the request is not as Iceberg's protocol has it ({type(error).__name__}: {error})"
         ) from error
 
 
-def rename_view(catalog: CatalogNames, old: Identifier, new: Identifier) -> None:
+def rename_view(catalog: CatalogNames, old: Identifier, new: Identifier, token: Token | None = None) -> None:
     """Give a view another name. Raises NoSuchView, TableExists or NoSuchNamespace."""
-    catalog.rename_view(old, new)
+    catalog.rename_view(old, new, token=token)
 
 
-def _replace(catalog: CatalogNames, name: Identifier, request: Json) -> None:
+def _replace(catalog: CatalogNames, name: Identifier, request: Json, token: Token | None) -> None:
     present = catalog.load_view(name)
     shown_views, left_out = iceberg_views(catalog, name[:-1])
     if name not in shown_views:
@@ -73,7 +79,7 @@ def _replace(catalog: CatalogNames, name: Identifier, request: Json) -> None:
     schema, version, properties = _updated(document, request["updates"])
     view = _definition(schema, version, properties)
     _check_shown(catalog, view)
-    replace_view(catalog, name, view, expected=present)
+    replace_view(catalog, name, view, expected=present, token=token)
 
 
 def _updated(document: Any, updates: Sequence[Json]) -> tuple[Json, Json, dict[str, str]]:

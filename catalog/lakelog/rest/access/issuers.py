@@ -11,7 +11,8 @@ import http.client
 import logging
 import threading
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -84,12 +85,12 @@ class TokenIssuer:
             raise UnknownCaller("the token is refused: it is a token for another purpose")
         if "crit" in header:
             raise UnknownCaller("the token is refused: it has extensions that are not known here")
-        key = self._keys.key(header.get("kid"))
-        if key is None or key.algorithm != algorithm:
+        keys = [key for key in self._keys.keys(header.get("kid")) if key.algorithm == algorithm]
+        if not keys:
             raise UnknownCaller(
                 "the token is refused: it is signed by a key that the issuer does not publish"
             )
-        return self._name_in(self._claims(token, key))
+        return self._name_in(self._claims(token, _signer(token, keys)))
 
     def refresh(self) -> None:
         """Fetch the keys again if they are old. Never raises an error, since the former keys stay."""
@@ -134,13 +135,16 @@ class TokenIssuer:
 
 
 class IssuerKeys:
-    """The keys of an issuer, by their ids. A single thread fetches them, while others use the former."""
+    """The keys of an issuer, by their ids. A single thread fetches them, while others use the former.
+
+    Several keys may have the same id. RFC 7517 advises issuers against that, and does not forbid it.
+    """
 
     def __init__(self, url: str) -> None:
         _check_url(url)
         self._url = url
         self._lock = threading.Lock()
-        self._keys: Mapping[str, SigningKey] = {}
+        self._keys: Mapping[str, Sequence[SigningKey]] = {}
         self._fetched_us = self._tried_us = steady_clock_us()
         self._has_failed = False
         """Whether the last fetch failed."""
@@ -151,26 +155,27 @@ class IssuerKeys:
         if self._is_older_than(KEYS_AGE_S):
             self._refresh()
 
-    def key(self, key_id: object) -> SigningKey | None:
-        """Return the key of this id, or the only key if the token names none. None if there is none.
+    def keys(self, key_id: object) -> Sequence[SigningKey]:
+        """Return the keys of this id, or the only key if the token names none.
 
         Raises IssuerUnavailable if the id is unknown and newer keys cannot be had at present.
         """
         if self._is_older_than(KEYS_AGE_MAX_S):
             raise IssuerUnavailable(f"the keys at {self._url} could not be fetched for a day")
-        key = self._known(key_id)
-        if key is None and isinstance(key_id, str):
+        keys = self._known(key_id)
+        if not keys and isinstance(key_id, str):
             if not self._refresh():
                 raise IssuerUnavailable("the issuer's keys are being fetched: send the request again")
-            key = self._known(key_id)
-            if key is None and self._has_failed:
+            keys = self._known(key_id)
+            if not keys and self._has_failed:
                 raise IssuerUnavailable("the issuer's newest keys cannot be had now: send the request again")
-        return key
+        return keys
 
-    def _known(self, key_id: object) -> SigningKey | None:
+    def _known(self, key_id: object) -> Sequence[SigningKey]:
         if key_id is None:
-            return next(iter(self._keys.values())) if len(self._keys) == 1 else None
-        return self._keys.get(key_id) if isinstance(key_id, str) else None
+            all_keys = [key for keys in self._keys.values() for key in keys]
+            return all_keys if len(all_keys) == 1 else ()
+        return self._keys.get(key_id, ()) if isinstance(key_id, str) else ()
 
     def _is_older_than(self, age_s: float) -> bool:
         return steady_clock_us() - self._fetched_us > age_s * 1_000_000
@@ -200,8 +205,8 @@ class IssuerKeys:
         self._keys, self._fetched_us, self._has_failed = keys, steady_clock_us(), False
 
 
-def _usable_keys(entries: list[Any]) -> dict[str, SigningKey]:
-    keys: dict[str, SigningKey] = {}
+def _usable_keys(entries: list[Any]) -> dict[str, list[SigningKey]]:
+    keys: dict[str, list[SigningKey]] = {}
     for entry in entries:
         if not isinstance(entry, dict) or entry.get("kty") not in ("RSA", "EC"):
             continue  # a symmetric key would be a secret that everyone may read
@@ -216,8 +221,17 @@ def _usable_keys(entries: list[Any]) -> dict[str, SigningKey]:
             continue
         key = _signing_key(public_key)
         if key is not None and entry.get("alg", key.algorithm) == key.algorithm:
-            keys[str(entry.get("kid", ""))] = key
+            keys.setdefault(str(entry.get("kid", "")), []).append(key)
     return keys
+
+
+def _signer(token: str, keys: Sequence[SigningKey]) -> SigningKey:
+    """Return the key that has signed a token. The first if none of them has."""
+    for key in keys if len(keys) > 1 else ():
+        with suppress(*_FORM_ERRORS):
+            jwt.PyJWS().decode(token, key.key, algorithms=[key.algorithm])
+            return key
+    return keys[0]
 
 
 def _signing_key(public_key: object) -> SigningKey | None:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -53,6 +53,7 @@ class AnswerSource(Protocol):
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
+        idempotency_key: str = "",
     ) -> HttpAnswer: ...
 
 
@@ -118,6 +119,7 @@ class AnswerApplication:
         self._answer_threads = ThreadPoolExecutor(limits.threads, "lakelog-answer")
         self._gate_threads = ThreadPoolExecutor(_GATE_THREADS, "lakelog-gate")
         self._running: set[Future[HttpAnswer]] = set()
+        self._is_stopping = False
         # A thread of its own, as it may wait for an issuer that does not answer.
         self._refresh_thread = ThreadPoolExecutor(1, "lakelog-refresh")
         self._refresh: Future[None] | None = None
@@ -139,7 +141,8 @@ class AnswerApplication:
             _LOGGER.exception("files and keys were not looked at")
 
     def stop(self) -> None:
-        """Say that the server ends, to those who ask if it is ready."""
+        """Say that the server ends, to those who ask if it is ready, and to clients that would keep a connection."""
+        self._is_stopping = True
         if self._probes is not None:
             self._probes.stop()
 
@@ -173,6 +176,8 @@ class AnswerApplication:
                 "InternalServerError",
                 f"the server failed: its log has the reason of {exchange.request_id}",
             )
+        if self._is_stopping:
+            answer = replace(answer, headers={**answer.headers, "Connection": "close"})
         await _send_answer(send, exchange, answer, body)
         if exchange.target not in ServerProbes.PATHS or answer.status != 200:
             self._record(exchange.record(answer))
@@ -258,6 +263,7 @@ class AnswerApplication:
             exchange.headers.get("user-agent", ""),
             exchange.caller,
             exchange.headers.get("x-iceberg-access-delegation", ""),
+            exchange.headers.get("idempotency-key", ""),
         )
         if self._span is None:
             return self._answers.answer(*arguments)

@@ -33,3 +33,5 @@ class ServerLimits:
     """After so long a request gets status 504. Its thread goes on."""
     stop_s: float = 30.0
     """How long a server that ends goes on with requests that have begun."""
+    drain_s: float = 0.0
+    """How long a server that got SIGTERM still takes new requests, until all know that it ends."""

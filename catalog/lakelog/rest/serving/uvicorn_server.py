@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from lakelog.log.clocks import steady_clock_us
 from lakelog.rest.serving.application import AnswerApplication
 from lakelog.rest.serving.connections import LimitedConnection, close_overdue
 from lakelog.rest.serving.limits import ServerLimits
@@ -27,12 +28,16 @@ _LOGGER = logging.getLogger("lakelog.rest")
 class GracefulServer(uvicorn.Server):
     """Ends by a signal or by `should_exit`: it finishes the requests that it has begun, for a bounded time.
 
-    A first signal begins the end, and a second signal of Ctrl-C makes it short.
+    A first signal begins the end, and a second signal of Ctrl-C makes it short. After SIGTERM it takes new requests for
+    a while: those who send them may not know yet that it ends.
     """
 
     def __init__(self, application: AnswerApplication, limits: ServerLimits, tls: TlsFiles | None) -> None:
         super().__init__(_config(application, limits, tls))
         self._application = application
+        self._limits = limits
+        self._drained_us: int | None = None
+        """When a server that drains stops to listen, on the steady clock."""
         self._tls = tls
         self._tls_stamp = None if tls is None else tls.stamp()
         self.is_interrupted = False
@@ -45,6 +50,8 @@ class GracefulServer(uvicorn.Server):
             if parent is not None and not parent.is_alive():
                 _LOGGER.error("the server's first process has ended, and so does this one")
                 self.should_exit = True
+        if self._drained_us is not None and steady_clock_us() >= self._drained_us:
+            self.should_exit = True
         if self._tls is not None and counter % _TLS_TICKS == 0:
             self._renew_certificate(self._tls)
         return await super().on_tick(counter)
@@ -72,7 +79,11 @@ class GracefulServer(uvicorn.Server):
         is_interrupt = number == signal.SIGINT
         self.force_exit = self.force_exit or (is_interrupt and self.should_exit)
         self.is_interrupted = self.is_interrupted or is_interrupt
-        self.should_exit = True
+        if is_interrupt or self._drained_us is not None or not self._limits.drain_s:
+            self.should_exit = True
+            return
+        self._drained_us = steady_clock_us() + round(self._limits.drain_s * 1_000_000)
+        self._application.stop()
 
     def _renew_certificate(self, tls: TlsFiles) -> None:
         """Use a certificate that was renewed, for connections from now on."""

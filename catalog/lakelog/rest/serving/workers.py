@@ -41,8 +41,8 @@ def serve_in_workers(
 ) -> WorkersOutcome:
     """Run `program` in so many processes until a signal comes.
 
-    Each process gets the signal to end, and finishes the requests that it has begun. The listener is closed then. Only
-    the main thread may call it.
+    Each process gets the signal to end, and finishes the requests that it has begun. The listener is closed then; while
+    the processes drain, they have it open. Only the main thread may call it.
     """
     supervisor = WorkerSupervisor(program, listener, workers)
     former_handlers = {
@@ -55,7 +55,7 @@ def serve_in_workers(
             signal.signal(number, handler)
         # As long as a process has the socket open, clients connect to it, and would wait for an answer in vain.
         listener.close()
-        is_in_order = supervisor.end(settings.limits.stop_s)
+        is_in_order = supervisor.end(settings.limits.drain_s + settings.limits.stop_s)
     return WorkersOutcome(supervisor.is_interrupted, is_in_order)
 
 

@@ -7,7 +7,7 @@ know a warehouse's logs, or HTTP's requests.
 
 from lakelog.rest.vending.credentials import RoleUnavailable, TableCredentials
 from lakelog.rest.vending.delegation import AccessRequest
-from lakelog.rest.vending.policies import TableGrant, session_policy
+from lakelog.rest.vending.policies import TableGrant, reaches, session_policy
 from lakelog.rest.vending.role import AssumedRole, RoleSettings
 from lakelog.rest.vending.vendor import CredentialVendor, check_place, grant_of
 
@@ -21,5 +21,6 @@ __all__ = [
     "TableGrant",
     "check_place",
     "grant_of",
+    "reaches",
     "session_policy",
 ]

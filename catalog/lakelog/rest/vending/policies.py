@@ -77,6 +77,11 @@ def session_policy(
     return policy
 
 
+def reaches(url: str, place: str) -> bool:
+    """Return whether the policy for the table at `url` would reach all that is at a place."""
+    return any(f"{place.rstrip('/')}/".startswith(f"{url.rstrip('/')}/{name}/") for name in _FOLDERS)
+
+
 def as_literal(text: str) -> str:
     """Return the pattern of a policy that stands for just this text.
 

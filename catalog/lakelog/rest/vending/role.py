@@ -76,6 +76,7 @@ class AssumedRole:
         from botocore.exceptions import BotoCoreError
         from botocore.session import get_session
 
+        _quiet_botocore()
         self._session = get_session()
         timeouts = Config(
             connect_timeout=CONNECT_TIMEOUT_S,
@@ -103,6 +104,7 @@ class AssumedRole:
         Raises StorageError if it is refused, Unsupported if the policy is, and RoleUnavailable if nothing answers.
         """
         from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
 
         try:
             answer = self._client.assume_role(
@@ -124,9 +126,10 @@ class AssumedRole:
                 raise self._unsupported(refusal) from None
             text = f"{self._host} refused it ({refusal.get('Code')}: {self._words(refusal.get('Message'))})"
             is_answered = True
-        except BotoCoreError as error:
+        except (BotoCoreError, ResponseParserError) as error:
+            # An answer that cannot be parsed is quoted in the error, with the credentials in it.
             text, is_answered = f"{self._host} gave no answer ({type(error).__name__})", False
-        except (KeyError, AttributeError):
+        except (KeyError, AttributeError, TypeError, ValueError, OverflowError):
             text, is_answered = f"the answer of {self._host} has no credentials", True
         message = f"there are no credentials of the role {self.settings.arn}: {text}"
         _LOGGER.error("%s", message)
@@ -147,9 +150,28 @@ class AssumedRole:
 
     def _words(self, message: Any) -> str:
         """Return the first line of a message, without secrets."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
         line = next(iter(str(message or "").splitlines()), "")
-        own_keys = self._session.get_credentials()
-        frozen_keys = None if own_keys is None else own_keys.get_frozen_credentials()
+        try:
+            own_keys = self._session.get_credentials()
+            frozen_keys = None if own_keys is None else own_keys.get_frozen_credentials()
+        except (BotoCoreError, ClientError) as error:
+            return f"its words are not shown, because the server's own secrets are not known: {type(error).__name__}"
         for secret in () if frozen_keys is None else frozen_keys[:3]:
             line = line.replace(secret, MASK) if secret else line
         return "".join(character for character in masked(line) if character.isprintable())[:_WORDS_MAX]
+
+
+def _quiet_botocore() -> None:
+    """Keep botocore from logging whole requests and answers at level DEBUG, because these have credentials."""
+    roots = ("botocore", "aiobotocore")
+    loggers = [logging.getLogger(root) for root in roots]
+    # A logger below them may have been given a level of its own.
+    loggers += [
+        logger
+        for name, logger in logging.root.manager.loggerDict.items()
+        if isinstance(logger, logging.Logger) and logger.level and name.partition(".")[0] in roots
+    ]
+    for logger in loggers:
+        logger.setLevel(max(logger.getEffectiveLevel(), logging.INFO))

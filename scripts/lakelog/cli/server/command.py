@@ -223,6 +223,14 @@ FILE = click.Path(dir_okay=False)
     help="The time for requests that run when the server is stopped.",
 )
 @click.option(
+    "--drain",
+    default=ServerLimits().drain_s,
+    show_default=True,
+    type=click.FloatRange(0, 3600),
+    metavar="SECONDS",
+    help="How long it still takes requests after SIGTERM, while /ready says that it ends.",
+)
+@click.option(
     "--opentelemetry", is_flag=True, help="Send spans and metrics, as the process has OpenTelemetry set up."
 )
 @click.option("--quiet", is_flag=True, help="Print no requests.")
@@ -238,6 +246,7 @@ def serve(
     threads: int,
     workers: int,
     stop_within: float,
+    drain: float,
     opentelemetry: bool,
     quiet: bool,
     **options: Any,
@@ -264,7 +273,7 @@ def serve(
         port=port,
         tls=_tls_files(tls_cert, tls_key),
         behind_proxy=behind_proxy,
-        limits=ServerLimits(threads=threads, stop_s=stop_within),
+        limits=ServerLimits(threads=threads, stop_s=stop_within, drain_s=drain),
     )
     _check_open(settings, access)
     check_installed()

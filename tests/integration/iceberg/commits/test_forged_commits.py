@@ -425,6 +425,48 @@ def test_several_tables_change_together_or_not_at_all(client: Client) -> None:
     assert client.send({"table-changes": [*changes, changes[0]]}, "/v1/transactions/commit")[0] == 400
 
 
+def test_another_request_with_the_same_snapshot_is_not_called_done(client: Client) -> None:
+    """A client that hears of success would never send its other updates again."""
+    request = client.prepared()
+    assert client.send(request)[0] == 200
+    reordered = {"updates": [dict(reversed(update.items())) for update in request["updates"]]}
+    assert client.send({**request, **reordered})[0] == 200
+    version = Catalog(client.warehouse).load_table("ns.t").version
+    more = {"action": "set-properties", "updates": {"owner": "me"}}
+    changed = {**request, "updates": [*request["updates"], more]}
+    joint = {"table-changes": [{"identifier": {"namespace": ["ns"], "name": "t"}, **changed}]}
+    for body, path in ((changed, None), (joint, "/v1/transactions/commit")):
+        status, error = client.send(body) if path is None else client.send(body, path)
+        # Files of a commit that is said to have failed would be deleted.
+        assert (status, error["type"]) == (500, "CommitStateUnknownException")
+        assert "made by a request with other updates" in error["message"]
+    assert Catalog(client.warehouse).load_table("ns.t").version == version
+
+
+def test_another_creation_of_the_same_staged_table_is_not_called_done(client: Client) -> None:
+    schema = {"type": "struct", "schema-id": 0, "fields": [column(1, "id", "long")]}
+    path = "/v1/namespaces/ns/tables"
+    _, staged = client.send({"name": "new", "schema": schema, "stage-create": True}, path)
+    metadata = staged["metadata"]
+    updates = [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "set-location", "location": metadata["location"]},
+        {"action": "add-schema", "schema": schema},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": {"fields": []}},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": {"fields": []}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+    ]
+    creation = {"requirements": [{"type": "assert-create"}], "updates": updates}
+    for _ in range(2):
+        assert client.send(creation, f"{path}/new")[0] == 200
+    more = {"action": "set-properties", "updates": {"owner": "me"}}
+    status, error = client.send({**creation, "updates": [*updates, more]}, f"{path}/new")
+    assert (status, error["type"]) == (500, "CommitStateUnknownException")
+    assert Catalog(client.warehouse).load_table("ns.new").version == 1
+
+
 def test_a_body_beyond_the_limit_is_refused_before_it_is_read(client: Client) -> None:
     host, port = client.url.removeprefix("http://").split(":")
     for header, status in (

@@ -440,6 +440,6 @@ def _not_empty(namespace: Identifier, state: NamespaceState) -> NamespaceNotEmpt
     names = [name for entries in state.entries.values() for name in entries]
     name_list = ", ".join(quoted([name]) for name in names[:5]) + (", …" if len(names) > 5 else "")
     return NamespaceNotEmpty(
-        f"the namespace {quoted(namespace)} is not empty: it holds {name_list}. Drop these first, or "
-        + in_words(python="give cascade=True", elsewhere="use CASCADE")
+        f"the namespace {quoted(namespace)} is not empty: it holds {name_list}. Drop these first"
+        + in_words(python=", or give cascade=True", elsewhere=", or use CASCADE")
     )

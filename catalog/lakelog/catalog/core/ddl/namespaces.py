@@ -144,9 +144,7 @@ def _checked(tree: NameTree, properties: Mapping[str, str]) -> Mapping[str, str]
 
 def _exists(namespace: Identifier) -> NamespaceExists:
     instead = in_words(
-        python="or give if_not_exists=True if it may exist",
-        elsewhere="or write IF NOT EXISTS if it may exist",
+        python=", or give if_not_exists=True if it may exist",
+        elsewhere=", or write IF NOT EXISTS if it may exist",
     )
-    return NamespaceExists(
-        f"there is a namespace {quoted(namespace)} already: choose another name, {instead}"
-    )
+    return NamespaceExists(f"there is a namespace {quoted(namespace)} already: choose another name{instead}")

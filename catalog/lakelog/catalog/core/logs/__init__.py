@@ -64,7 +64,7 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.logs.transaction_log import TransactionLog, TransactionLogs
 from lakelog.catalog.core.logs.transaction_steps import commit_of, merged_drafts
 from lakelog.catalog.core.logs.writer_now import write_as, writing_as
-from lakelog.catalog.next_step import RUN_COMMAND, RUN_STATEMENT, RUN_TRANSACTION, advising
+from lakelog.catalog.next_step import RUN_COMMAND, RUN_STATEMENT, SEND_REQUEST, advising, run_transaction
 
 __all__ = [
     "CommitFiles",
@@ -137,7 +137,8 @@ __all__ = [
     "writing_as",
     "RUN_COMMAND",
     "RUN_STATEMENT",
-    "RUN_TRANSACTION",
+    "SEND_REQUEST",
     "advising",
+    "run_transaction",
     "with_deletes",
 ]

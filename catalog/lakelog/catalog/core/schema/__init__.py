@@ -45,7 +45,7 @@ from lakelog.catalog.core.schema.definition import (
 from lakelog.catalog.core.schema.definition_methods import DefinitionMethods
 from lakelog.catalog.core.schema.expression import Expression
 from lakelog.catalog.core.schema.filters import ArrowExpression, Filter, as_predicate
-from lakelog.catalog.core.schema.foreign_properties import kept_of_import, warn_of_import
+from lakelog.catalog.core.schema.foreign_properties import kept_of_import, leads_clients, warn_of_import
 from lakelog.catalog.core.schema.generated import refuse_generated
 from lakelog.catalog.core.schema.iceberg_limits import (
     ICEBERG_TYPES,
@@ -268,6 +268,7 @@ __all__ = [
     "is_setting",
     "is_widening",
     "kept_of_import",
+    "leads_clients",
     "kind_of",
     "obstacles",
     "parse_literal",

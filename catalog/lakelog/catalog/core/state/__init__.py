@@ -104,12 +104,14 @@ from lakelog.catalog.core.state.table_state import TableState, apply, line_of
 from lakelog.catalog.core.state.writer import (
     ENGINE,
     ICEBERG,
+    REQUEST,
     STATEMENT,
     USER,
     IcebergCommit,
     author_of,
     bounded_facts,
     iceberg_commit,
+    request_of,
     with_statement,
 )
 
@@ -224,8 +226,10 @@ __all__ = [
     "events_of",
     "ENGINE",
     "ICEBERG",
+    "REQUEST",
     "IcebergCommit",
     "bounded_facts",
     "iceberg_commit",
+    "request_of",
     "FOREIGN_FILES",
 ]

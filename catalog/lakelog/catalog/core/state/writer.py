@@ -23,6 +23,9 @@ QUERY, STATEMENT = "query", "statement"
 ICEBERG = "iceberg"
 """The fact of a commit that a client of Iceberg made: see `IcebergCommit`."""
 
+REQUEST = "request"
+"""The fact of a commit whose client sent a key with its request: see `RequestFact`."""
+
 FACT_LIMIT_BYTES = 256
 
 
@@ -31,13 +34,15 @@ class IcebergCommit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     `line` is the tag or branch that got new contents, with the client's `snapshot` id and `summary`. `refs` are tags
     and branches that got the contents of an existing snapshot, whose ids are the values. Ids are texts, as they do
-    not fit into the numbers of every JSON reader.
+    not fit into the numbers of every JSON reader. `updates` is the SHA-256 of all updates of the client, by which the
+    same request is known when it is sent again.
     """
 
     line: str | None = None
     snapshot: str | None = None
     summary: dict[str, str] = {}
     refs: dict[str, str] = {}
+    updates: str | None = None
 
     @property
     def snapshot_id(self) -> int | None:
@@ -53,6 +58,22 @@ def iceberg_commit(commit: Commit | None) -> IcebergCommit:
     except msgspec.ValidationError:
         return IcebergCommit()
     return fact if is_valid else IcebergCommit()
+
+
+class RequestFact(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that its client may send again: `id` has the hash of its key, and `digest` that of the request."""
+
+    id: str
+    digest: str
+
+
+def request_of(commit: Commit) -> RequestFact | None:
+    """Return the request of a commit. None if it had no key, or has an invalid fact."""
+    fact = commit.writer.get(REQUEST)
+    try:
+        return None if fact is None else msgspec.convert(fact, RequestFact)
+    except msgspec.ValidationError:
+        return None
 
 
 def with_statement(
@@ -73,4 +94,4 @@ def author_of(commit: Commit | None) -> str:
     """Return the writer of a commit as text with its facts. It is empty if nothing is known."""
     if commit is None:
         return ""
-    return " ".join(f"{key}={value}" for key, value in commit.writer.items() if key != ICEBERG)
+    return " ".join(f"{key}={value}" for key, value in commit.writer.items() if key not in (ICEBERG, REQUEST))

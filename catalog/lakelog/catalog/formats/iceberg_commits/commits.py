@@ -8,7 +8,9 @@ is a handle of the transaction.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +37,7 @@ from lakelog.catalog.formats.iceberg_commits.definitions import altered_definiti
 from lakelog.catalog.formats.iceberg_commits.requirements import check_requirements
 from lakelog.catalog.formats.iceberg_commits.updates import UpdatedMetadata, updated
 from lakelog.log import Commit, Draft, Json, LogView
-from lakelog.log.errors import ConflictError, InvalidInput, NotFound, Unsupported
+from lakelog.log.errors import CommitUnknown, ConflictError, InvalidInput, NotFound, Unsupported
 
 Document = Mapping[str, Any]
 
@@ -62,15 +64,45 @@ class ClientCommit:
         ids = [snapshot.get("snapshot-id") for snapshot in snapshots if isinstance(snapshot, dict)]
         return [id for id in ids if type(id) is int]
 
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the updates. The order of members in their objects is no matter."""
+        return hashlib.sha256(msgspec.json.encode(self.updates, order="deterministic")).hexdigest()
 
-def was_committed(commit: ClientCommit, document: Document) -> bool:
+
+def was_committed(head: TableHead, commit: ClientCommit, document: Document) -> bool:
     """Return whether a table has the snapshots of a commit, so that the client has sent it again.
 
     Of several snapshots, only the last of each tag or branch was kept. Ids of snapshots are chosen at random, so no
-    other commit has the same.
+    other commit has the same. Raises CommitUnknown if another has it all the same. Makes a GET to see that.
     """
-    snapshots_by_id = {snapshot["snapshot-id"] for snapshot in document["snapshots"]}
-    return any(id in snapshots_by_id for id in commit.snapshot_ids)
+    versions = [
+        snapshot["sequence-number"]
+        for snapshot in document["snapshots"]
+        if snapshot["snapshot-id"] in commit.snapshot_ids
+    ]
+    if versions:
+        check_same_request(head, commit, versions[0])
+    return bool(versions)
+
+
+def check_same_request(head: TableHead, commit: ClientCommit, version: int) -> None:
+    """Raise CommitUnknown if a version was made by a commit with other updates. Makes a GET.
+
+    A client that hears of a failure deletes its files, which that version may need. If the outcome is unknown, it keeps
+    them. Nothing is checked if the version has expired, or was made by an older lakelog.
+    """
+    made_by: Commit | None = None
+    with suppress(NotFound):
+        made_by = next(head.tracked.log.commits(first=version, last=version), None)
+    digest = iceberg_commit(made_by).updates
+    if digest is not None and digest != commit.digest:
+        raise CommitUnknown(
+            f"version {version} of {head.name} has a snapshot or the uuid of this request, and was made by a request "
+            "with other updates. Nothing was changed now: load the table, and look for the updates of both",
+            commit_id="" if made_by is None else made_by.commit_id,
+            location=head.url,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +131,7 @@ def planned(commit: ClientCommit, base: Document, name: str, version: int, log_i
     _check_all_used(target)
     if line is not None:
         _check_base(commit, target, base, line, name, version)
-    fact = _fact(target, line)
+    fact = _fact(target, line, commit)
     return PlannedCommit(base, version, log_id, target, line, {} if fact is None else {ICEBERG: fact})
 
 
@@ -172,7 +204,7 @@ def _replaces_all(commit: ClientCommit, line: str) -> bool:
     )
 
 
-def _fact(target: UpdatedMetadata, line: str | None) -> Json | None:
+def _fact(target: UpdatedMetadata, line: str | None, commit: ClientCommit | None) -> Json | None:
     """Return the fact of the commit for exports. None if it has none."""
     ref = None if line is None else target.document["refs"].get(line)
     snapshot = None if ref is None else target.new_snapshots[ref["snapshot-id"]]
@@ -198,6 +230,7 @@ def _fact(target: UpdatedMetadata, line: str | None) -> Json | None:
             snapshot=None if snapshot is None else str(snapshot["snapshot-id"]),
             summary=summary,
             refs=refs,
+            updates=None if commit is None else commit.digest,
         )
     )
     return fact
@@ -224,9 +257,11 @@ def fill_created(head: TableHead, target: UpdatedMetadata) -> None:
     _Application(head.whole, plan).contents().refs()
 
 
-def fact_of_creation(target: UpdatedMetadata) -> Mapping[str, Json]:
-    """Return the fact of the commit that creates a table."""
-    fact = _fact(target, _line(target, {"refs": {}}))
+def fact_of_creation(target: UpdatedMetadata, commit: ClientCommit | None) -> Mapping[str, Json]:
+    """Return the fact of the commit that creates a table. `commit` is the client's, if it has staged the table."""
+    fact = _fact(target, _line(target, {"refs": {}}), commit)
+    if fact is None and commit is not None:
+        fact = {"updates": commit.digest}
     return {} if fact is None else {ICEBERG: fact}
 
 

@@ -11,8 +11,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 
 from lakelog.catalog.core.schema.foreign_properties.known import (
+    CLIENT_SETTINGS,
     FOREIGN,
     KEYS,
+    PLACES,
     ForeignProperty,
     PropertyVerdict,
 )
@@ -34,6 +36,15 @@ def refusal(name: str, value: str) -> str | None:
     if entry is None or entry.verdict is not PropertyVerdict.REFUSED or entry.is_fine(value):
         return None
     return f"the property {name} is {entry.format}'s, and lakelog does not obey it: {entry.says}"
+
+
+_LEADING = frozenset(f"{CLIENT_SETTINGS} {PLACES}".split())
+
+
+def leads_clients(name: str) -> bool:
+    """Return whether clients of Iceberg would go to other servers or places, or run other code, by a property."""
+    entry = foreign_property(name)
+    return entry is not None and entry.name in _LEADING
 
 
 _OF_HUDI = frozenset(("primarykey", "precombinefield", "orderingfields"))

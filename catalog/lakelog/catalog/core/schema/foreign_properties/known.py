@@ -55,6 +55,19 @@ _CODEC = "lakelog.write.parquet.compression-codec"
 _MAINTENANCE = "lakelog.maintenance = auto"
 _ICEBERG = "lakelog.iceberg = on"
 _PLACE = "files stay under the table's own location: give that by LOCATION"
+_AT_CLIENT = "it would choose servers, credentials or code for all clients of the table: set it at the client"
+
+PLACES = (
+    "write.data.path write.metadata.path write.folder-storage.path write.object-storage.path "
+    "write.location-provider.impl"
+)
+"""The properties of a table by which clients of Iceberg write its files elsewhere."""
+
+CLIENT_SETTINGS = (
+    "py-io-impl io-impl write.py-location-provider.impl s3.* client.* gcs.* adls.* hdfs.* hf.* oss.* glue.* "
+    "http-client.* signer.* encryption.kms-impl encryption.kms-type"
+)
+"""The settings of clients of Iceberg that some of them also take from a table, before their own."""
 
 
 def _refused(format: str, names: str, says: str, fine: str = "") -> Iterator[ForeignProperty]:
@@ -164,11 +177,8 @@ def _of_iceberg() -> Iterator[ForeignProperty]:
         "data files are Parquet: leave it out",
         fine="parquet puffin",
     )
-    yield from refused(
-        "write.data.path write.metadata.path write.folder-storage.path write.object-storage.path "
-        "write.location-provider.impl",
-        _PLACE,
-    )
+    yield from refused(PLACES, _PLACE)
+    yield from refused(CLIENT_SETTINGS, _AT_CLIENT)
     yield from refused(
         "write.delete.isolation-level write.update.isolation-level write.merge.isolation-level",
         _ISOLATION,
