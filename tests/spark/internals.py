@@ -52,6 +52,9 @@ TESTS = {
         "sql/test_made_values.py::"
         "test_an_updated_row_keeps_its_identity_value_and_an_inserted_one_gets_the_next"
     ),
+    "additions/MergesThatAdd": (
+        "rows/test_row_races.py::test_a_merge_that_only_adds_rows_has_read_what_could_match_and_no_more"
+    ),
     "additions/NewerWords": "rows/test_changes.py::test_changes_are_a_view_and_are_written_like_other_rows",
     "additions/RefusedHere": "test_one_moment.py::test_a_schema_change_and_its_data_are_one_commit",
     "additions/TablesLike": "sql/test_create.py::test_like_copies_clustering_and_order_and_no_rows",

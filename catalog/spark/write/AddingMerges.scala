@@ -7,7 +7,7 @@ import org.apache.spark.sql.lakelog.table.LakeTable
 
 /**
  * The tables to which a MERGE of the statement only adds rows. To Spark it is an append, and only newer ones say at its
- * commit that it was a MERGE: what tells it in the plan takes note of it here.
+ * commit that it was a MERGE. For an older one, it is noted here when its plan is seen.
  */
 private[lakelog] object AddingMerges {
 

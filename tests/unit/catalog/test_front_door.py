@@ -55,6 +55,7 @@ INSIDE = {
     "Picture": "the facts of a Sheet, whose public form is their JSON",
     "WrongCall": "a TypeError with advice, which users catch as that or as InvalidInput",
     "TableHead": "what the rooms hand to each other; users have Table",
+    "KeyReused": "a request of a client of the server, which answers by 422",
     "Changelog": "what Changes reads, and engines by their own requests",
     "FileSet": "of a table's state; users have files by `Table.plan`",
     "LogCache": "of a catalog; never made or taken by a user",

@@ -262,7 +262,7 @@ def test_a_plan_has_the_last_snapshot_of_a_line() -> None:
         double_plan.fact["iceberg"]["snapshot"] == str(NEXT) and "summary" not in double_plan.fact["iceberg"]
     )
     tag_plan = plan(ref(77, "old", "tag"))
-    assert tag_plan.line is None and tag_plan.fact["iceberg"] == {"refs": {"old": "77"}}
+    assert tag_plan.line is None and tag_plan.fact["iceberg"]["refs"] == {"old": "77"}
     assert plan({"action": "set-properties", "updates": {"a": "b"}}).fact == {}
 
 

@@ -408,7 +408,7 @@ def conflict(
 def _misfit(base: Schema, current: Schema, *, copies_rows: bool) -> str | None:
     """Return why files written with the schema `base` do not fit `current`, or None if they do.
 
-    With `copies_rows`, the files may have rows of older files, which a rollback gave a dropped column again.
+    With `copies_rows`, they may have rows of older files. A rollback gave these a dropped column again.
     """
     old_fields = {field.id: field for _, field in base.walk()}
     for path, field in current.walk():

@@ -68,13 +68,13 @@ def new_checks(before: _Defined, after: _Defined) -> list[RowRequirement]:
     ]
 
 
-def _has_same_types(check: CheckConstraint, before: Schema, after: Schema) -> bool:
-    """Return whether a CHECK compares values of the same types. Blanks count behind a VARCHAR, not behind a CHAR."""
-    parts = [part for _, part in walk(tuple(after.field_by_id(id) for id in check.columns))]
+def _has_same_types(check: CheckConstraint, old_schema: Schema, schema: Schema) -> bool:
+    """Return whether a CHECK compares values of the same types. Blanks count in a VARCHAR, not in a CHAR."""
+    parts = [part for _, part in walk(tuple(schema.field_by_id(id) for id in check.columns))]
     return not any(
         isinstance(part.type, AtomicType)
-        and before.has_id(part.id)
-        and before.field_by_id(part.id).type != part.type
+        and old_schema.has_id(part.id)
+        and old_schema.field_by_id(part.id).type != part.type
         for part in parts
     )
 

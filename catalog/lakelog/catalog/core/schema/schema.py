@@ -210,17 +210,17 @@ def find_in(fields: Sequence[Field], name: str, case_sensitive: bool = False) ->
     return next((field for field in fields if field.name.lower() == lower_name), None)
 
 
-def required_field_without_values(base: Schema, current: Schema) -> tuple[str, ...] | None:
-    """Return the path of a NOT NULL field of `current` for which rows of `base` have no value. None if there is none.
+def required_field_without_values(old_schema: Schema, schema: Schema) -> tuple[str, ...] | None:
+    """Return the path of a NOT NULL field that rows of `old_schema` have no value for. None if there is none.
 
-    A field of a new struct needs no values, because the struct itself is NULL in these rows.
+    A field of a new struct needs no values. The struct is NULL in these rows.
     """
-    ids = {path: field.id for path, field in current.walk()}
-    for path, field in current.walk():
+    ids = {path: field.id for path, field in schema.walk()}
+    for path, field in schema.walk():
         has_value = field.default is not None and field.default.exists is not None
-        if field.nullable or has_value or base.has_id(field.id):
+        if field.nullable or has_value or old_schema.has_id(field.id):
             continue
-        if len(path) == 1 or base.has_id(ids[path[:-1]]):
+        if len(path) == 1 or old_schema.has_id(ids[path[:-1]]):
             return path
     return None
 
