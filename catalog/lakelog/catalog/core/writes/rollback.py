@@ -143,10 +143,10 @@ def _missing_value(past_schema: Schema, schema: Schema) -> str | None:
 
 
 def _returned_column(past_schema: Schema, schema: Schema) -> str | None:
-    """Return a column that had been dropped in `past_schema`. A rollback has brought it back since. None if there is none.
+    """Return a column that had been dropped in `past_schema`. A rollback has brought it back since. None without one.
 
-    Some files of the past version may have its values. They may be of another type, if it had widened before. Files that
-    were written without the column have none. So the values would depend on maintenance.
+    Some files of the past version may have its values. They may be of another type, if it had widened before. Files
+    that were written without the column have none. So the values would depend on maintenance.
     """
     for path, field in schema.walk():
         if not past_schema.has_id(field.id) and field.id <= past_schema.last_id:
