@@ -22,7 +22,7 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.identity import ValuesTaken, identity_fields, is_beyond
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values
+from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values, returned_field
 from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import ChangeKind, ConflictRule, OperationKind, changes, rule
@@ -410,10 +410,11 @@ def _misfit(base: Schema, current: Schema, *, copies_rows: bool) -> str | None:
 
     With `copies_rows`, they may have rows of older files. A rollback gave these a dropped column again.
     """
+    returned_path = returned_field(base, current) if copies_rows else None
+    if returned_path is not None:
+        return f"the column {dotted(returned_path)} is there again, and the files lack its values"
     old_fields = {field.id: field for _, field in base.walk()}
     for path, field in current.walk():
-        if copies_rows and field.id not in old_fields and field.id <= base.last_id:
-            return f"the column {dotted(path)} is there again, and the files lack its values"
         old_field = old_fields.get(field.id, field)
         if isinstance(old_field.type, AtomicType) and old_field.type != field.type:
             # Bounds and partition values are read by the type of their commit: days would be read as

@@ -225,6 +225,17 @@ def required_field_without_values(old_schema: Schema, schema: Schema) -> tuple[s
     return None
 
 
+def returned_field(old_schema: Schema, schema: Schema) -> tuple[str, ...] | None:
+    """Return the path of a field that had been dropped in `old_schema`, and is there again. None if there is none.
+
+    A rollback has brought it back: ids are not used again.
+    """
+    for path, field in schema.walk():
+        if not old_schema.has_id(field.id) and field.id <= old_schema.last_id:
+            return path
+    return None
+
+
 def physical_name(name: str, id: int) -> str:
     """Return the name in data files of a column first called `name`: ASCII, and unique through the id."""
     stem = re.sub(r"[^A-Za-z0-9_]", "_", name)[:_PHYSICAL_STEM_LENGTH]

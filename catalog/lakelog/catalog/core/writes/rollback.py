@@ -19,7 +19,7 @@ from lakelog.catalog.core.parquet.proofs import new_checks
 from lakelog.catalog.core.planning.pruning import may_fail
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values
+from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values, returned_field
 from lakelog.catalog.core.schema.type_widening import is_widening
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import OperationKind
@@ -148,10 +148,12 @@ def _returned_column(past_schema: Schema, schema: Schema) -> str | None:
     Some files of the past version may have its values. They may be of another type, if it had widened before. Files
     that were written without the column have none. So the values would depend on maintenance.
     """
-    for path, field in schema.walk():
-        if not past_schema.has_id(field.id) and field.id <= past_schema.last_id:
-            return f"the column {dotted(path)} had been dropped then, so they have no values of it, or lost them since"
-    return None
+    path = returned_field(past_schema, schema)
+    if path is None:
+        return None
+    return (
+        f"the column {dotted(path)} had been dropped then, so they have no values of it, or lost them since"
+    )
 
 
 def wider_type(past_schema: Schema, schema: Schema) -> str | None:
