@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 ROOT_CLASS = "LakelogError"
-INTERNAL = {"NothingToDo", "VersionMoved"}
+INTERNAL = {"DoneBefore", "NothingToDo", "VersionMoved"}
 """Errors that no caller sees, besides errors with a private name."""
 
 VARIANTS_MAX = 8

@@ -114,7 +114,7 @@ class WarehouseAnswers:
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
-        idempotency_key: str = "",
+        idempotency_key: str | None = None,
     ) -> HttpAnswer:
         """Return the answer to `method` for a path with its query. Never raises a LakelogError.
 

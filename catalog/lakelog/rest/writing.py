@@ -7,8 +7,7 @@ is refused by name. No request leaves a state in this process, so any number of 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
@@ -17,25 +16,20 @@ import msgspec
 
 from lakelog.catalog import Catalog, engine
 from lakelog.catalog.engine.exports import iceberg_metadata
-from lakelog.catalog.engine.iceberg_commits import commit_for_clients, create_for_client, stage_for_client
-from lakelog.catalog.engine.iceberg_views import define_for_client, rename_view
-from lakelog.catalog.engine.keyed_requests import (
-    EarlierCommit,
-    KeyedRequest,
-    RequestLedger,
-    keyed_request,
-    token_of,
+from lakelog.catalog.engine.iceberg_commits import (
+    RepeatedCommit,
+    commit_for_clients,
+    create_for_client,
+    stage_for_client,
 )
-from lakelog.catalog.formats.iceberg_commits import ClientCommit, is_create
+from lakelog.catalog.engine.iceberg_views import define_for_client, rename_view
+from lakelog.catalog.engine.keyed_requests import EarlierCommit, KeyedRequest
+from lakelog.catalog.formats.iceberg_commits import ClientCommit
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import (
-    AlreadyExists,
-    CommitUnknown,
-    ConflictError,
     InvalidInput,
     LakelogError,
     NotFound,
-    StorageError,
     Unsupported,
 )
 from lakelog.rest import documents
@@ -74,6 +68,7 @@ from lakelog.rest.client_bodies import (
     refuse_separator,
 )
 from lakelog.rest.client_words import RequestNames
+from lakelog.rest.request_repeats import RequestRepeats, request_with_key, token_before
 from lakelog.rest.request_rights import (
     rights_to_commit,
     rights_to_place,
@@ -86,7 +81,6 @@ BODY_BYTES_MAX = 64 * 1024 * 1024
 _REPORT_BYTES = 4096
 _LOGGER = logging.getLogger("lakelog.rest")
 _NO_ACCESS = AccessRequest()
-_KEY = re.compile("-".join(f"[0-9a-f]{{{digits}}}" for digits in (8, 4, 4, 4, 12)))
 
 Token = engine.Token | None
 
@@ -104,7 +98,7 @@ class WritableAnswers(WarehouseAnswers):
     def __init__(self, catalog: Catalog, vendor: CredentialVendor | None = None) -> None:
         super().__init__(catalog, vendor)
         self._writable = catalog
-        self._ledger = RequestLedger()
+        self._repeats = RequestRepeats(catalog)
 
     def answer(
         self,
@@ -115,7 +109,7 @@ class WritableAnswers(WarehouseAnswers):
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
-        idempotency_key: str = "",
+        idempotency_key: str | None = None,
     ) -> HttpAnswer:
         """See `WarehouseAnswers.answer`. `body` is the JSON of a request that changes something.
 
@@ -137,7 +131,7 @@ class WritableAnswers(WarehouseAnswers):
             parts = existing_paths[0] if existing_paths else parts
         try:
             request = AccessRequest(caller, delegation)
-            keyed = _keyed(idempotency_key, caller, [method.encode(), target.encode(), body])
+            keyed = request_with_key(idempotency_key, caller, [method.encode(), target.encode(), body])
             route = self._change(method, parts, parse_qs(query), RequestBody(body), client, request, keyed)
         except LakelogError as error:
             return answer_of_error(error)
@@ -178,7 +172,7 @@ class WritableAnswers(WarehouseAnswers):
                 needs = (*rights_in(namespace, (READ, WRITE)), *rights_to_place(names))
                 return RequestRoute(
                     needs,
-                    lambda: self._once(
+                    lambda: self._repeats.once(
                         keyed,
                         namespace,
                         namespace,
@@ -192,7 +186,7 @@ class WritableAnswers(WarehouseAnswers):
                 needs = (*rights_in(namespace[:-1], (DROP,)), *rights_in(namespace, (DROP,)))
                 return RequestRoute(
                     needs,
-                    lambda: self._once(
+                    lambda: self._repeats.once(
                         keyed, namespace[:-1], namespace, partial(self._drop_namespace, namespace), _done
                     ),
                     RequestNames([namespace]),
@@ -210,14 +204,14 @@ class WritableAnswers(WarehouseAnswers):
                 purges = query.get("purgeRequested", ["false"])[0].lower() == "true"
                 return RequestRoute(
                     rights_in(namespace, (DROP,)),
-                    lambda: self._once(
+                    lambda: self._repeats.once(
                         keyed,
                         namespace,
                         identifier,
                         lambda token: self._drop_table(identifier, token, purge=purges),
                         # A purge has more steps than the drop, which may be missing.
                         lambda earlier: (
-                            self._drop_table(identifier, _token_before(earlier, keyed), purge=True)
+                            self._drop_table(identifier, token_before(earlier, keyed), purge=True)
                             if purges
                             else HttpAnswer(204)
                         ),
@@ -231,106 +225,27 @@ class WritableAnswers(WarehouseAnswers):
                     lambda: self._log_metrics(identifier, report),
                     RequestNames([identifier]),
                 )
-            case "POST", ["v1", "tables", "rename"]:
-                rename = body.of(RenameRequest)
-                return RequestRoute(
-                    rights_to_rename(rename),
-                    lambda: self._renamed_once(keyed, rename, self._rename_table),
-                    rename.names(is_of_view=False),
-                )
+            case "POST", ["v1", "tables" | "views" as objects, "rename"]:
+                return self._to_rename(body.of(RenameRequest), keyed, is_of_view=objects == "views")
             case "POST", ["v1", "transactions", "commit"]:
                 return self._to_commit_together(body.of(JointCommitRequest), client, keyed)
             case "POST", ["v1", "namespaces", name, "views"]:
-                namespace, definition = namespace_in(name), body.json()
-                needs = (*rights_in(namespace, (READ, CREATE)), *rights_to_resolve(definition))
-                identifier = (*namespace, name_of_new(definition, "view"))
-                return RequestRoute(
-                    needs,
-                    lambda: self._once(
-                        keyed,
-                        namespace,
-                        identifier,
-                        lambda token: self._define_view(identifier, definition, token, is_commit=False),
-                        lambda earlier: _answer(self._view(identifier)),
-                    ),
-                    RequestNames([identifier], is_of_view=True),
-                )
+                definition = body.json()
+                identifier = (*namespace_in(name), name_of_new(definition, "view"))
+                return self._to_define_view(identifier, definition, keyed, is_commit=False)
             case "POST", ["v1", "namespaces", name, "views", view]:
-                namespace, definition = namespace_in(name), body.json()
-                identifier = (*namespace, view)
-                needs = (*rights_in(namespace, (READ, WRITE)), *rights_to_resolve(definition))
-                return RequestRoute(
-                    needs,
-                    lambda: self._once(
-                        keyed,
-                        namespace,
-                        identifier,
-                        lambda token: self._define_view(identifier, definition, token, is_commit=True),
-                        lambda earlier: _answer(self._view(identifier)),
-                    ),
-                    RequestNames([identifier], is_of_view=True),
-                )
+                return self._to_define_view((*namespace_in(name), view), body.json(), keyed, is_commit=True)
             case "DELETE", ["v1", "namespaces", name, "views", view]:
                 namespace, identifier = namespace_in(name), (*namespace_in(name), view)
                 return RequestRoute(
                     rights_in(namespace, (DROP,)),
-                    lambda: self._once(
+                    lambda: self._repeats.once(
                         keyed, namespace, identifier, partial(self._drop_view, identifier), _done
                     ),
                     RequestNames([identifier], is_of_view=True),
                 )
-            case "POST", ["v1", "views", "rename"]:
-                rename = body.of(RenameRequest)
-                return RequestRoute(
-                    rights_to_rename(rename),
-                    lambda: self._renamed_once(keyed, rename, self._rename_view),
-                    rename.names(is_of_view=True),
-                )
             case _:
                 return None
-
-    # Requests that are sent again
-
-    def _once(
-        self,
-        keyed: KeyedRequest | None,
-        namespace: Identifier,
-        name: Identifier,
-        change: Callable[[Token], HttpAnswer],
-        answer_again: Callable[[EarlierCommit], HttpAnswer],
-    ) -> HttpAnswer:
-        """Change a name of a namespace, unless the request had this effect when it was sent before.
-
-        A request is sent again while the first is under way, too. So the change has a token, from before the look.
-        """
-        if keyed is None:
-            return change(None)
-        token = token_of(self._writable, name, keyed)
-        earlier_commit = self._ledger.in_namespace(self._writable, namespace, keyed)
-        if earlier_commit is not None:
-            return answer_again(earlier_commit)
-        try:
-            return change(token)
-        except (AlreadyExists, NotFound, ConflictError):
-            earlier_commit = self._ledger.in_namespace(self._writable, namespace, keyed)
-            if earlier_commit is None:
-                raise
-            return answer_again(earlier_commit)
-        except CommitUnknown as error:
-            # With its key the request can be sent again, which settles it.
-            raise StorageError(
-                f"{error.message}. Send the request again with the same Idempotency-Key",
-                location=error.location,
-            ) from error
-
-    def _renamed_once(
-        self,
-        keyed: KeyedRequest | None,
-        rename: RenameRequest,
-        change: Callable[[RenameRequest, Token], HttpAnswer],
-    ) -> HttpAnswer:
-        source = rename.source.identifier
-        return self._once(keyed, source[:-1], source, partial(change, rename), _done)
 
     # Namespaces
 
@@ -347,12 +262,16 @@ class WritableAnswers(WarehouseAnswers):
         parent = request.namespace[:-1]
         return RequestRoute(
             needs,
-            lambda: self._once(
+            lambda: self._repeats.once(
                 keyed,
                 parent,
                 parent,
                 partial(self._create_namespace, request),
-                lambda earlier: _answer(documents.namespace(self._writable, request.namespace)),
+                lambda earlier: self._repeats.answer(
+                    request.namespace,
+                    earlier,
+                    lambda: _answer(documents.namespace(self._writable, request.namespace)),
+                ),
             ),
             RequestNames([request.namespace]),
         )
@@ -398,18 +317,25 @@ class WritableAnswers(WarehouseAnswers):
             keyed = None  # nothing is stored
         return RequestRoute(
             needs,
-            lambda: self._once(
+            lambda: self._repeats.once(
                 keyed,
                 namespace,
                 namespace,
-                lambda token: self._create_table(name, definition, client, request),
-                lambda earlier: self._after_commit(name, request),
+                lambda token: self._create_table(name, definition, client, request, keyed),
+                lambda earlier: self._repeats.answer(
+                    name, earlier, lambda: self._after_commit(name, request)
+                ),
             ),
             RequestNames([name]),
         )
 
     def _create_table(
-        self, identifier: Identifier, definition: Json, client: str, request: AccessRequest
+        self,
+        identifier: Identifier,
+        definition: Json,
+        client: str,
+        request: AccessRequest,
+        keyed: KeyedRequest | None,
     ) -> HttpAnswer:
         # A header that is refused is refused before anything is done.
         wants_credentials = self._vendor is not None and request.wants_credentials()
@@ -419,7 +345,8 @@ class WritableAnswers(WarehouseAnswers):
             if not wants_credentials:
                 return _answer(document)
             return self._staged_answer(identifier, metadata, document, request.caller)
-        create_for_client(self._writable, identifier, definition, client)
+        repeat = self._repeats.of_namespace(keyed, identifier[:-1])
+        create_for_client(self._writable, identifier, definition, client, repeat)
         return self._after_commit(identifier, request)
 
     def _staged_answer(
@@ -453,8 +380,18 @@ class WritableAnswers(WarehouseAnswers):
     def _commit(
         self, name: Identifier, request: TableCommitRequest, client: str, keyed: KeyedRequest | None
     ) -> HttpAnswer:
-        self._commit_all([(name, request.commit)], client, keyed)
-        return self._after_commit(name)
+        commits = [(name, request.commit)]
+
+        def commit(repeat: RepeatedCommit | None) -> HttpAnswer:
+            self._commit_all(commits, client, repeat)
+            return self._after_commit(name)
+
+        return self._repeats.commit_once(
+            keyed,
+            commits,
+            commit,
+            lambda earlier: self._repeats.answer(name, earlier, lambda: self._after_commit(name)),
+        )
 
     def _after_commit(self, name: Identifier, request: AccessRequest = _NO_ACCESS) -> HttpAnswer:
         """Return the newest metadata of a table whose commit was made. A failure now does not undo the commit.
@@ -489,30 +426,22 @@ class WritableAnswers(WarehouseAnswers):
     def _commit_together(
         self, commits: list[tuple[Identifier, ClientCommit]], client: str, keyed: KeyedRequest | None
     ) -> HttpAnswer:
-        self._commit_all(commits, client, keyed)
-        return HttpAnswer(204)
+        def commit(repeat: RepeatedCommit | None) -> HttpAnswer:
+            self._commit_all(commits, client, repeat)
+            return HttpAnswer(204)
+
+        return self._repeats.commit_once(keyed, commits, commit, _done)
 
     def _commit_all(
-        self, commits: list[tuple[Identifier, ClientCommit]], client: str, keyed: KeyedRequest | None
+        self, commits: list[tuple[Identifier, ClientCommit]], client: str, repeat: RepeatedCommit | None
     ) -> None:
         """Commit, with errors as this protocol has them: only a table or namespace is not found."""
         try:
-            commit_for_clients(self._writable, commits, client, lambda: self._was_committed(commits, keyed))
+            commit_for_clients(self._writable, commits, client, repeat)
         except NotFound as error:
             if answer_of_error(error).status == 404 and not _is_of_name(error):
                 raise InvalidInput(error.message) from error
             raise
-
-    def _was_committed(
-        self, commits: list[tuple[Identifier, ClientCommit]], keyed: KeyedRequest | None
-    ) -> bool:
-        """Return whether a request with a key was committed before. A single log says it, as all or none have it."""
-        if keyed is None:
-            return False
-        for name, commit in commits:
-            if not is_create(commit.requirements):
-                return self._ledger.in_table(self._writable, name, keyed) is not None
-        return self._ledger.in_namespace(self._writable, commits[0][0][:-1], keyed) is not None
 
     def _drop_table(self, name: Identifier, token: Token, *, purge: bool) -> HttpAnswer:
         self._writable.drop_table(name, purge=purge, token=token)
@@ -525,12 +454,23 @@ class WritableAnswers(WarehouseAnswers):
         _LOGGER.info("a client reports on %s: %s", quoted(name), text)
         return HttpAnswer(204)
 
-    def _rename_table(self, request: RenameRequest, token: Token) -> HttpAnswer:
-        check_new_name(request.destination)
-        self._writable.rename_table(request.source.identifier, request.destination.identifier, token=token)
-        return HttpAnswer(204)
-
     # Views
+
+    def _to_define_view(
+        self, name: Identifier, definition: Json, keyed: KeyedRequest | None, *, is_commit: bool
+    ) -> RequestRoute:
+        namespace = name[:-1]
+        return RequestRoute(
+            (*rights_in(namespace, (READ, WRITE if is_commit else CREATE)), *rights_to_resolve(definition)),
+            lambda: self._repeats.once(
+                keyed,
+                namespace,
+                name,
+                lambda token: self._define_view(name, definition, token, is_commit=is_commit),
+                lambda earlier: self._repeats.answer(name, earlier, lambda: _answer(self._view(name))),
+            ),
+            RequestNames([name], is_of_view=True),
+        )
 
     def _define_view(self, name: Identifier, request: Json, token: Token, *, is_commit: bool) -> HttpAnswer:
         define_for_client(self._writable, name, request, is_commit=is_commit, token=token)
@@ -540,10 +480,26 @@ class WritableAnswers(WarehouseAnswers):
         self._writable.drop_view(name, token=token)
         return HttpAnswer(204)
 
-    def _rename_view(self, request: RenameRequest, token: Token) -> HttpAnswer:
-        check_new_name(request.destination)
-        rename_view(self._writable, request.source.identifier, request.destination.identifier, token)
-        return HttpAnswer(204)
+    # Tables and views
+
+    def _to_rename(
+        self, request: RenameRequest, keyed: KeyedRequest | None, *, is_of_view: bool
+    ) -> RequestRoute:
+        source, destination = request.source.identifier, request.destination.identifier
+
+        def rename(token: Token) -> HttpAnswer:
+            check_new_name(request.destination)
+            if is_of_view:
+                rename_view(self._writable, source, destination, token)
+            else:
+                self._writable.rename_table(source, destination, token=token)
+            return HttpAnswer(204)
+
+        return RequestRoute(
+            rights_to_rename(request),
+            lambda: self._repeats.once(keyed, source[:-1], source, rename, _done),
+            request.names(is_of_view=is_of_view),
+        )
 
 
 def _is_of_name(error: NotFound) -> bool:
@@ -570,18 +526,3 @@ def _altered(request: PropertyUpdates) -> HttpAnswer:
     return _answer(
         {"updated": sorted(request.updates or ()), "removed": sorted(request.removals or ()), "missing": []}
     )
-
-
-def _token_before(earlier_commit: EarlierCommit, keyed: KeyedRequest | None) -> Token:
-    """Return the token by which a change goes on that has an earlier commit."""
-    assert keyed is not None
-    return engine.Token(commit_id=keyed.id, bases={earlier_commit.location: earlier_commit.version - 1})
-
-
-def _keyed(key: str, caller: KnownCaller, parts: list[bytes]) -> KeyedRequest | None:
-    """Return a request with a key. None without a key. Raises InvalidInput for a key that is no UUID."""
-    if not key:
-        return None
-    if _KEY.fullmatch(key.lower()) is None:
-        raise InvalidInput("the Idempotency-Key is no UUID: send a new UUID of version 7 with each request")
-    return keyed_request(key.lower(), caller.name, parts)

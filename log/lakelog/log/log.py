@@ -186,8 +186,8 @@ class Log(Generic[S]):
         with or_unknown(commit_id, self.location):
             if is_same_commit(entry, commit_id):
                 note_commit(self.location, 1, commit_id)
-                first_view = self.replay.step(view, entry, None)
-                return first_view if first_view.version == 1 else self.replay.forward(first_view)
+                # The log may have gone on since, and may even be sealed.
+                return self.replay.forward(self.replay.step(view, entry, None))
             if first:
                 raise taken_error
             view = self.refresh_settled(self.load())

@@ -271,6 +271,7 @@ def test_a_body_of_its_length_arrives_whole() -> None:
         body = "x" * (1 << 19)
         assert send(server.url, "/x", "POST", body)[0] == 200
         assert json.loads(server.answers.bodies[0]) == body
+        wait_until(lambda: server.records, "the request was recorded")
         (record,) = server.records
         assert (record.status, record.body_bytes, record.method) == (200, len(body) + 2, "POST")
 

@@ -56,6 +56,8 @@ INSIDE = {
     "WrongCall": "a TypeError with advice, which users catch as that or as InvalidInput",
     "TableHead": "what the rooms hand to each other; users have Table",
     "KeyReused": "a request of a client of the server, which answers by 422",
+    "DoneBefore": "ends a change in the server whose request was done before; no client sees it",
+    "FormerLogUnknown": "a request of a client of the server, which answers as for CommitUnknown",
     "Changelog": "what Changes reads, and engines by their own requests",
     "FileSet": "of a table's state; users have files by `Table.plan`",
     "LogCache": "of a catalog; never made or taken by a user",

@@ -7,6 +7,7 @@ the newer version. So if a client hears of a conflict, its requirements and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lakelog.catalog.catalog import Catalog
@@ -44,18 +45,27 @@ _ANSWERS_MAX = 3
 Json = Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class RepeatedCommit:
+    """A request that its client may send again, so that its effect may be in the logs already."""
+
+    commit_id: str
+    """The id of its commit, whichever server makes it."""
+    check_new: Callable[[], object]
+    """Raises an error if the request was done before. It is called after the logs were read."""
+
+
 def commit_for_clients(
     catalog: Catalog,
     commits: Sequence[tuple[Identifier, ClientCommit]],
     client: str | None = None,
-    was_done: Callable[[], bool] = lambda: False,
+    repeat: RepeatedCommit | None = None,
 ) -> None:
     """Commit the changes of a client of Iceberg to several tables, all or none. `client` is its name for the log.
 
-    A commit that was made before is not made again, if it adds snapshots, or if `was_done` says so. That is called
-    after the tables were read, on whose versions alone the commit is made. Raises CommitConflict if a requirement does
-    not hold, TableExists or NoSuchTable, and InvalidInput or Unsupported if a part cannot be kept. Raises CommitUnknown
-    if the outcome is not known.
+    A commit that was made before is not made again if it adds snapshots, and never with `repeat`. Raises CommitConflict
+    if a requirement does not hold, TableExists or NoSuchTable, and InvalidInput or Unsupported if a part cannot be
+    kept. Raises CommitUnknown if the outcome is not known.
     """
     names = [name for name, _ in commits]
     if not names or len(set(names)) < len(names):
@@ -63,13 +73,9 @@ def commit_for_clients(
     failure: VersionMoved | None = None
     for _ in range(ATTEMPTS_MAX):
         try:
-            return _commit(catalog, commits, client, was_done)
+            return _commit(catalog, commits, client, repeat)
         except VersionMoved as error:
             failure = error
-        except TableExists:
-            if was_done():
-                return
-            raise
     raise CommitConflict(
         f"{', '.join(map(quoted, names))} changed {ATTEMPTS_MAX} times while a commit was decided ({failure}). Nothing "
         "was changed: commit again",
@@ -77,14 +83,23 @@ def commit_for_clients(
     )
 
 
-def create_for_client(catalog: Catalog, name: Identifier, request: Json, client: str | None = None) -> None:
+def create_for_client(
+    catalog: Catalog,
+    name: Identifier,
+    request: Json,
+    client: str | None = None,
+    repeat: RepeatedCommit | None = None,
+) -> None:
     """Create an empty table as a client of Iceberg requests it, in the JSON of the REST protocol.
 
-    Raises TableExists, NoSuchNamespace, and InvalidInput or Unsupported if a part cannot be kept.
+    Raises TableExists, NoSuchNamespace, and InvalidInput or Unsupported if a part cannot be kept. `repeat` is as for
+    `commit_for_clients`.
     """
     updates = _updates_of(request)
-    with catalog.transaction() as transaction:
+    with _begun(catalog, repeat) as transaction:
         _create(transaction, name, updates, _location_of(request), client)
+        if repeat is not None:
+            repeat.check_new()
 
 
 def stage_for_client(catalog: Catalog, name: Identifier, request: Json) -> bytes:
@@ -112,17 +127,19 @@ def _commit(
     catalog: Catalog,
     commits: Sequence[tuple[Identifier, ClientCommit]],
     client: str | None,
-    was_done: Callable[[], bool],
+    repeat: RepeatedCommit | None,
 ) -> None:
     tables = _tables_to_change(catalog, commits)
-    if tables is None or was_done():
+    if repeat is not None:
+        repeat.check_new()
+    if tables is None:
         return  # the client, or a program between, has sent the request again
     plans = {}
     for name, commit in commits:
         if name in tables:
             table, document, version = tables[name]
             plans[name] = planned(commit, document, quoted(name), version, table.id)
-    transaction = catalog.begin()
+    transaction = _begun(catalog, repeat)
     has_changes = False
     try:
         for name, commit in commits:
@@ -132,11 +149,21 @@ def _commit(
             else:
                 _create(transaction, name, commit.updates, _place_in(commit), client, commit)
                 has_changes = True
+        if repeat is not None and len(plans) < len(commits):
+            repeat.check_new()  # namespaces have changed since, unlike tables
         if has_changes:
             _settle(transaction)
     finally:
         if transaction.is_open and not transaction._is_unknown:
             transaction.rollback()
+
+
+def _begun(catalog: Catalog, repeat: RepeatedCommit | None) -> Transaction:
+    """Begin a transaction. With `repeat`, its commit has that id."""
+    transaction = catalog.begin()
+    if repeat is not None:
+        transaction.commit_id = repeat.commit_id
+    return transaction
 
 
 def _tables_to_change(

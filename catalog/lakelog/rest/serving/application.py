@@ -53,7 +53,7 @@ class AnswerSource(Protocol):
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
-        idempotency_key: str = "",
+        idempotency_key: str | None = None,
     ) -> HttpAnswer: ...
 
 
@@ -263,7 +263,7 @@ class AnswerApplication:
             exchange.headers.get("user-agent", ""),
             exchange.caller,
             exchange.headers.get("x-iceberg-access-delegation", ""),
-            exchange.headers.get("idempotency-key", ""),
+            exchange.headers.get("idempotency-key"),
         )
         if self._span is None:
             return self._answers.answer(*arguments)

@@ -79,7 +79,7 @@ class PageAnswers:
         client: str = "",
         caller: KnownCaller = LOCAL_CALLER,
         delegation: str = "",
-        idempotency_key: str = "",
+        idempotency_key: str | None = None,
     ) -> HttpAnswer:
         """Return the answer to a request. Never raises a LakelogError."""
         path, _, query = target.partition("?")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.iceberg.commits.handwriting import HandWriter, ref_set
+from tests.integration.iceberg.commits.handwriting import HandWriter, part, ref_set
 from tests.integration.iceberg.commits.test_forged_commits import is_clean
 from tests.integration.iceberg.readers import by_duckdb, by_pyiceberg
 
@@ -97,9 +97,24 @@ class ClientLife:
 
     def overwrite(self) -> None:
         line, ids = self.branch(), self.new_ids()
+        if self.chance.random() < 0.3:
+            return self.overwrite_without_texts(line, ids)
         status, answer = self.client.commit([self.client.ids(*ids)], line=line, keeps=lambda record: False)
         self.taken((status, answer))
         self.rows[line] = ids
+
+    def overwrite_without_texts(self, line: str, ids: list[int]) -> None:
+        """Replace the rows of a branch by rows without texts, which is refused if a row has a text."""
+        table = self.client.catalog.load_table("ns.t")
+        texts = (table if line == MAIN else table.at(ref=line)).scan().to_arrow()["s"]
+        rows = pa.table({"id": ids}, schema=pa.schema([part("id", pa.int64(), 1)]))
+        entry = self.client.entry(self.client.file(rows))
+        status, answer = self.client.commit([entry], line=line, keeps=lambda record: False)
+        if texts.null_count < len(texts):
+            assert status == 409 and "lacks the column s" in answer["message"], answer
+        else:
+            self.taken((status, answer))
+            self.rows[line] = ids
 
     def set_ref(self, name: str | None = None) -> None:
         name = name or self.chance.choice(["a", "b", "t", "u"])

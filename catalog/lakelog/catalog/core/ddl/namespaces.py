@@ -15,6 +15,7 @@ from lakelog.catalog.core.logs.places import has_likely_places, likely_id, place
 from lakelog.catalog.core.schema.properties.checking import check_namespace_properties
 from lakelog.catalog.core.schema.properties.policy import check_policy
 from lakelog.catalog.core.state.events import EntryLinked, NamespaceAltered, NamespaceCreated, encode
+from lakelog.catalog.core.state.link import NameLink
 from lakelog.catalog.core.state.namespace_entries import (
     NamespaceEntry,
 )
@@ -98,11 +99,24 @@ def _created(
         # id is not created again.
         with suppress(AlreadyExists):
             child = tree.logs.namespace(place_in(above, likely))
-            child.create(draft, log_id=likely, commit_id=commit_id, first=True)
-            return NamespaceEntry(kind=NAMESPACE, id=likely, location=place_in(above, likely))
+            view = child.create(draft, log_id=likely, commit_id=commit_id, first=True)
+            if _is_new(view, above, name):
+                return NamespaceEntry(kind=NAMESPACE, id=likely, location=place_in(above, likely))
     location = place_in(above, commit_id)
-    tree.logs.namespace(location).create(draft, log_id=commit_id, commit_id=commit_id)
-    return NamespaceEntry(kind=NAMESPACE, id=commit_id, location=location)
+    view = tree.logs.namespace(location).create(draft, log_id=commit_id, commit_id=commit_id)
+    if not _is_new(view, above, name):
+        new_id = tree.logs.new_id()
+        location = place_in(above, new_id)
+        view = tree.logs.namespace(location).create(draft, log_id=new_id, commit_id=commit_id)
+    return NamespaceEntry(kind=NAMESPACE, id=view.log_id, location=location)
+
+
+def _is_new(view: LogView[NamespaceState], above: str, name: str) -> bool:
+    """Return whether a log can be linked under a name: it was created for it, and not dropped or moved since.
+
+    The same token may have created it long ago, in a version of the namespace that the token does not know.
+    """
+    return not view.sealed and view.state.link == NameLink(namespace=above, name=name)
 
 
 def alter_namespace(

@@ -46,7 +46,7 @@ from lakelog.catalog.core.logs.outcome import has_happened, was_committed
 from lakelog.catalog.core.logs.own_folders import check_not_own, spellings
 from lakelog.catalog.core.logs.own_links import linked_elsewhere
 from lakelog.catalog.core.logs.pickled import CatalogOpening, OfThisProcess, PickledHead, UnchangingValue
-from lakelog.catalog.core.logs.places import WarehouseStores
+from lakelog.catalog.core.logs.places import WarehouseStores, place_in
 from lakelog.catalog.core.logs.scope import (
     NO_MAINTENANCE,
     LogScope,
@@ -119,6 +119,7 @@ __all__ = [
     "merged_drafts",
     "naming",
     "new_token",
+    "place_in",
     "no_files",
     "no_progress",
     "no_such_table",

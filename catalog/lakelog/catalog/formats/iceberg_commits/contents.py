@@ -18,7 +18,8 @@ from lakelog.catalog.core.files import DataFile, files_to_arrow, started_at
 from lakelog.catalog.core.logs import TableHead, read_vector, with_deletes
 from lakelog.catalog.core.parquet import new_checks
 from lakelog.catalog.core.planning import may_fail
-from lakelog.catalog.core.schema import Metadata, Schema, refuse_generated, refuse_identity
+from lakelog.catalog.core.schema import Metadata, Schema, dotted, refuse_generated, refuse_identity
+from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.formats.iceberg.avro_files import DATA
 from lakelog.catalog.formats.iceberg_commits.partition_values import checked_partition
 from lakelog.catalog.formats.imports.iceberg.deleted_rows import position_vectors, vector_at
@@ -100,6 +101,7 @@ class SnapshotReader:
         files.new_files = self._entries(names, new)
         self._check_conditions(files.new_files)
         files.vectors = self._vectors(files, came, gone_entries)
+        self._check_no_values_lost(files, live)
         return files
 
     def _check_added(self, names: list[str]) -> None:
@@ -149,6 +151,31 @@ class SnapshotReader:
                     raise InvalidInput(
                         f"the footer of {file.path} does not prove that its rows satisfy {requirement.words}: write "
                         "these rows with lakelog"
+                    )
+
+    def _check_no_values_lost(self, files: SnapshotFiles, removed_files: Mapping[str, DataFile]) -> None:
+        """Raise CommitConflict if rows may have moved to files that lack a column of the files that lose rows.
+
+        A rollback can bring a dropped column back while the client rewrites files without it. The line has the same
+        snapshot then, and some clients claim the newest schema for whatever they commit. So only the files show it.
+        Reads footers of files that lose rows, if a new file lacks a column.
+        """
+        ids = {field.id for _, field in self._schema.walk()}
+        lacked = {file.path: ids - (file.names or {}).keys() for file in files.new_files}
+        lacking_files = [file for file in files.new_files if lacked[file.path]]
+        if not lacking_files:
+            return
+        paths = files.vectors.keys() - {file.path for file in files.new_files}
+        losing_files = list({**removed_files, **self._head.entries(paths)}.values())
+        ids_of_files = in_threads(self._footers.ids, losing_files, "lakelog-footers")
+        for file, present_ids in zip(losing_files, ids_of_files, strict=True):
+            for new_file in lacking_files:
+                if lost_ids := lacked[new_file.path] & present_ids:
+                    raise CommitConflict(
+                        f"the file {new_file.path} lacks the column {dotted(self._schema.path_of(min(lost_ids)))} of "
+                        f"{file.path}, from which the snapshot takes rows. Nothing was changed: load the table, and "
+                        "write the rows with all of its columns",
+                        version=self._head.version,
                     )
 
     # Deleted rows

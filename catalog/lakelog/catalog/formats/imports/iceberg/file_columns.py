@@ -5,7 +5,7 @@ Bounds come from the footer too, under the rules for files of other writers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
@@ -126,6 +126,18 @@ class FooterReader:
             names=names,
             constants=constants,
         )
+
+    def ids(self, file: DataFile) -> Set[int]:
+        """Return the ids of the fields that a file of the table may have values of. Makes at most 2 GET requests.
+
+        A file of another writer has them in its entry, without a request.
+        """
+        if file.names is not None:
+            return file.names.keys() | file.constants.keys()
+        name = f"{self._url}/{file.path}"
+        store, key = self._open_url(name)
+        _, arrow, _ = read_footer(store, name, key, file.size_bytes, {})
+        return dict(_named(arrow)).keys()
 
     def _check(
         self, name: str, column: str, wanted: Any, there: Any, old_times: frozenset[str], in_file: str
