@@ -206,6 +206,40 @@ def test_what_was_looked_at_is_one_version(table: Table, other: Table) -> None:
     assert altered_table.alter([add(OPAQUE)], looked_at=seen_table).constraints[1].name == "odd"
 
 
+OTHER_COLUMNS = {
+    "swapped": [
+        {"change": "rename-column", "name": ["a"], "new_name": "c"},
+        {"change": "rename-column", "name": ["b"], "new_name": "a"},
+    ],
+    "added again": [
+        {"change": "delete-column", "name": ["a"]},
+        {"change": "add-column", "name": ["a"], "type": "integer"},
+    ],
+    "of another type": [{"change": "update-column-type", "name": ["a"], "type": "double"}],
+}
+DEMANDS = {"check": add(OPAQUE | {"columns": [["a"]], "sql": "a % 2 = 1"}), "not null": require("a")}
+
+
+@pytest.mark.parametrize(
+    ("demand", "change"),
+    [("check", change) for change in OTHER_COLUMNS] + [("not null", "swapped"), ("not null", "added again")],
+)
+def test_what_was_looked_at_is_the_columns_of_one_version(catalog: Catalog, demand: str, change: str) -> None:
+    table = catalog.create_table("ab", pa.schema([("a", pa.int32()), ("b", pa.int32())]))
+    seen_table = table.append(pa.table({"a": [1, 3], "b": [2, None]}, schema=table.arrow_schema))
+    changed_table = catalog.load_table("ab").alter(OTHER_COLUMNS[change])
+    with pytest.raises(CommitConflict, match="its columns were changed since"):
+        seen_table.alter([DEMANDS[demand]], looked_at=seen_table)
+    assert changed_table.refresh().version == changed_table.version
+
+
+def test_what_was_looked_at_counts_after_changes_of_other_columns(catalog: Catalog) -> None:
+    table = catalog.create_table("ab", pa.schema([("a", pa.int32()), ("b", pa.int32())]))
+    seen_table = table.append(pa.table({"a": [1, 3], "b": [2, None]}, schema=table.arrow_schema))
+    catalog.load_table("ab").rename_column("b", "c").add_column("b", "double")
+    assert seen_table.alter([DEMANDS["check"]], looked_at=seen_table).constraints[0].name == "odd"
+
+
 def test_rows_written_before_a_check_was_added_conflict_with_it(table: Table, other: Table) -> None:
     write = engine.begin_write(other)
     table.alter([add(over(0))])

@@ -249,6 +249,23 @@ def test_copies_of_rows_that_a_compaction_has_moved_are_not_needed(catalog: Cata
     assert table_after.file_count == 1 and "deletes" in table_after.plan().column_names
 
 
+def test_rows_that_a_compaction_has_moved_without_the_column_of_the_condition_are_a_conflict(
+    client: Any, table: Table
+) -> None:
+    seen_table = table.add_column("c", "integer").update({"c": "id"})
+    row = pa.table({"id": [99], "c": [99]}, schema=seen_table.scan(columns=["id", "c"]).to_arrow().schema)
+    seen_table = seen_table.append(row)
+    dropped = client().load_table("t").drop_column("c")
+    with_others = dropped.compact(target_size_bytes=1 << 20)
+    assert with_others.file_count == 1
+    with pytest.raises(CommitConflict, match="by c, which was dropped meanwhile"):
+        seen_table.overwrite(row, col("c") == 3)
+    assert ids(table) == [*range(20), 99]
+    # By a column that is there, the rows are found.
+    seen_table.overwrite(row, col("id") == 3)
+    assert ids(table) == [0, 1, 2, *range(4, 20), 99, 99]
+
+
 def test_a_write_that_is_committed_again_is_one_commit(client: Any, table: Table) -> None:
     write = engine.begin_write(table)
     first = engine.commit_write(table, write, "overwrite", (), filter=col("id") < 3)

@@ -111,6 +111,24 @@ def test_a_write_that_lacks_a_required_field_of_a_struct_conflicts_with_the_roll
     assert rows(catalog.load_table("t")) == []
 
 
+def test_rows_do_not_come_back_without_a_part_of_the_keys_of_a_map(catalog):
+    key = pa.struct([pa.field("a", pa.int32())])
+    table = catalog.create_table("t", pa.schema([("m", pa.list_(pa.map_(key, pa.int32())))]))
+    wide = table.alter([{"change": "add-column", "name": ["m", "element", "key", "b"], "type": "integer"}])
+    maps = [{"m": [[({"a": 1, "b": 1}, 10), ({"a": 1, "b": 2}, 20)]]}]
+    late = Catalog(catalog.warehouse).load_table("t")
+    wide.append(pa.Table.from_pylist(maps, wide.arrow_schema))
+    narrow = catalog.load_table("t").rollback_to_version(table.version)
+    words = r"the keys of a map lack m\.element\.key\.b now"
+    for go in (narrow.set_current_version, lambda version: narrow.create_branch("b", version=version)):
+        with pytest.raises(InvalidInput, match=words):
+            go(3)
+    with pytest.raises(CommitConflict, match=words):
+        late.append(pa.Table.from_pylist(maps, wide.arrow_schema))
+    assert rows(narrow) == []
+    assert rows(narrow.rollback_to_version(3)) == [(maps[0]["m"],)]
+
+
 @pytest.fixture
 def stale(catalog):
     """A handle of a version without the column c, which a rollback has brought back since."""
@@ -300,6 +318,41 @@ def test_rows_of_a_type_that_a_rollback_made_narrower_again_are_not_set(catalog)
     assert rows(table) == [(1, None)]
     assert rows(table.set_current_version(1)) == []
     assert rows(table.rollback_to_version(4)) == [(1, None), (2**40, None)]
+
+
+def test_a_rollback_goes_over_a_partitioning_that_the_former_type_of_its_column_does_not_have(catalog):
+    table = catalog.create_table("d", pa.schema([("id", pa.int32()), ("day", pa.date32())]))
+    first = table.append(ids(1, day=[dt.date(2020, 1, 2)]))
+    hour = {"transform": "hour", "column": "day"}
+    wide = first.update_column("day", type="timestamp_ntz").alter(
+        [{"change": "set-partitioning", "fields": ["id", hour]}]
+    )
+    wide = wide.append(ids(2, day=[dt.datetime(2020, 1, 2, 5)]))
+    narrow = first.refresh().rollback_to_version(first.version).rename_column("id", "key")
+    assert rows(narrow) == [(1, dt.date(2020, 1, 2))]
+    # Its number means no other partitioning from now on.
+    narrow = narrow.alter([{"change": "set-partitioning", "fields": ["key"]}])
+    assert narrow.spec.id not in [spec.id for spec in wide.specs]
+    narrow = narrow.append(pa.table({"key": pa.array([3], pa.int32()), "day": [dt.date(2021, 1, 1)]}))
+    assert narrow.scan(filter=col("key") == 3).to_arrow().num_rows == 1
+    again = narrow.rollback_to_version(wide.version)
+    assert again.spec == wide.spec and len(rows(again)) == 2
+    assert again.scan(filter=col("day") >= dt.datetime(2020, 1, 2, 5)).to_arrow()["id"].to_pylist() == [2]
+    # Rows from between, which have the other partitioning.
+    assert rows(again.set_current_version(narrow.version)) == [
+        (1, dt.datetime(2020, 1, 2)), (3, dt.datetime(2021, 1, 1))
+    ]  # fmt: skip
+    assert not catalog.fsck(deep=True).found
+
+
+def test_a_partitioning_that_a_rollback_leaves_has_values_of_the_former_type(catalog):
+    first = catalog.create_table("n", pa.schema([("id", pa.int32())])).append(ids(1))
+    wide = first.update_column("id", type="decimal(12,0)")
+    wide.alter([{"change": "set-partitioning", "fields": ["id"]}])
+    narrow = catalog.load_table("n").rollback_to_version(first.version)
+    narrow = narrow.alter([{"change": "set-partitioning", "fields": ["id"]}]).append(ids(2))
+    assert [str(field.result) for field in narrow.spec.fields] == ["integer"]
+    assert [file["p1000"] for file in narrow.plan().to_pylist() if file["spec"] == narrow.spec.id] == [2]
 
 
 def test_going_back_to_the_current_version_makes_no_version(table):

@@ -22,7 +22,13 @@ from lakelog.catalog.core.logs.tracked_log import TrackedLog
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.identity import ValuesTaken, identity_fields, is_beyond
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values, returned_field
+from lakelog.catalog.core.schema.schema import (
+    Schema,
+    dotted,
+    missing_key_part,
+    required_field_without_values,
+    returned_field,
+)
 from lakelog.catalog.core.schema.stored_types import ready
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import ChangeKind, ConflictRule, OperationKind, changes, rule
@@ -428,4 +434,7 @@ def _misfit(base: Schema, current: Schema, *, copies_rows: bool) -> str | None:
     required_path = required_field_without_values(base, current)
     if required_path is not None:
         return f"the column {dotted(required_path)} is required now, and the files do not have it"
+    key_path = missing_key_part(base, current)
+    if key_path is not None:
+        return f"the keys of a map lack {dotted(key_path)} now, so that two keys may be equal"
     return None

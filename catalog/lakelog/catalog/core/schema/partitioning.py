@@ -299,6 +299,33 @@ def with_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
     )
 
 
+NO_COLUMN = 0
+"""The source of a partition field whose column cannot have its transform any more. No column has this id."""
+
+
+def with_former_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
+    """Return `with_schema` for a table that gets an earlier schema back, in which a column may be narrower.
+
+    If a transform does not take the earlier type, its field is of no column. So the spec keeps its number, and no
+    new file gets it.
+    """
+    fields = tuple(
+        field
+        if not schema.has_id(field.source_id) or _takes(field.transform, schema, field.source_id)
+        else msgspec.structs.replace(field, source_id=NO_COLUMN)
+        for field in spec.fields
+    )
+    return with_schema(msgspec.structs.replace(spec, fields=fields), schema)
+
+
+def _takes(transform: Transform, schema: Schema, source_id: int) -> bool:
+    try:
+        result_type(transform, schema.field_by_id(source_id).type)
+    except InvalidInput:
+        return False
+    return True
+
+
 def stated(written: Written) -> StatedField:
     """Return a statement's field as a struct. Raises InvalidInput if it is not a column or a transform of a
     column."""

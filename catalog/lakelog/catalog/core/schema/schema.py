@@ -236,6 +236,19 @@ def returned_field(old_schema: Schema, schema: Schema) -> tuple[str, ...] | None
     return None
 
 
+def missing_key_part(old_schema: Schema, schema: Schema) -> tuple[str, ...] | None:
+    """Return the path in `old_schema` of a part of a map's keys that the map in `schema` lacks. None if there is none.
+
+    A rollback has taken it away. Two keys of a map may be equal without it.
+    """
+    for path, field in old_schema.walk():
+        if isinstance(field.type, MapType) and schema.has_id(field.id):
+            for part_path, part in walk(children(field.type)[:1]):
+                if not schema.has_id(part.id):
+                    return (*path, *part_path)
+    return None
+
+
 def physical_name(name: str, id: int) -> str:
     """Return the name in data files of a column first called `name`: ASCII, and unique through the id."""
     stem = re.sub(r"[^A-Za-z0-9_]", "_", name)[:_PHYSICAL_STEM_LENGTH]

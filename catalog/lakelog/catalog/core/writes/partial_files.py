@@ -23,9 +23,10 @@ from lakelog.catalog.core.logs.stored_vectors import read_vector
 from lakelog.catalog.core.logs.table_head import TableHead
 from lakelog.catalog.core.parquet.copying import copied_files
 from lakelog.catalog.core.parquet.reading import read_positions
-from lakelog.catalog.core.planning.bound import Bound, unknown_parts
+from lakelog.catalog.core.planning.bound import Bound, terms, unknown_parts
 from lakelog.catalog.core.planning.pruning import match
 from lakelog.catalog.core.schema.properties.known import COPY_ON_WRITE, WRITE_MODES
+from lakelog.catalog.core.schema.schema import dotted
 from lakelog.catalog.errors import CommitConflict
 from lakelog.catalog.next_step import start_over
 from lakelog.log import WriteRef
@@ -116,6 +117,14 @@ class PartialFiles:
                 f"condition that only its engine can evaluate. Nothing was changed: {start_over()}",
                 version=current.version,
             )
+        gone_ids = self._columns - current.schema.paths.keys()
+        if moved_files.num_rows and gone_ids:
+            names = ", ".join(dotted(self._base.schema.path_of(id)) for id in sorted(gone_ids))
+            raise CommitConflict(
+                f"the overwrite of {self._base.name} replaces rows by {names}, which was dropped meanwhile, and a "
+                f"compaction has moved rows without these values. Nothing was changed: {start_over()}",
+                version=current.version,
+            )
         paths = set(files["path"].to_pylist())
         positions = {path: rows for path, rows in self._positions.items() if path in paths}
         if moved_files.num_rows:
@@ -132,6 +141,10 @@ class PartialFiles:
     @once
     def _found(self) -> tuple[pa.Table, Bound]:
         return self._find()
+
+    @property
+    def _columns(self) -> Set[int]:
+        return {term.column_id for term in terms(self._found[1])}
 
     @once
     def _positions(self) -> Mapping[str, BitMap]:

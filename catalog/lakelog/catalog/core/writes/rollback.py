@@ -19,7 +19,14 @@ from lakelog.catalog.core.parquet.proofs import new_checks
 from lakelog.catalog.core.planning.pruning import may_fail
 from lakelog.catalog.core.schema.generated import not_generated
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.schema import Schema, dotted, required_field_without_values, returned_field
+from lakelog.catalog.core.schema.partitioning import with_former_schema
+from lakelog.catalog.core.schema.schema import (
+    Schema,
+    dotted,
+    missing_key_part,
+    required_field_without_values,
+    returned_field,
+)
 from lakelog.catalog.core.schema.type_widening import is_widening
 from lakelog.catalog.core.schema.types import AtomicType
 from lakelog.catalog.core.state.conflicts import OperationKind
@@ -92,7 +99,10 @@ def _restored(current_metadata: Metadata, past_metadata: Metadata) -> Metadata:
     return msgspec.structs.replace(
         past_metadata,
         schema=schema,
-        specs=(*(spec for spec in current_metadata.specs if spec.id not in spec_ids), *past_metadata.specs),
+        specs=(
+            *(with_former_schema(spec, schema) for spec in current_metadata.specs if spec.id not in spec_ids),
+            *past_metadata.specs,
+        ),
         own_location=current_metadata.own_location,
         generation=current_metadata.generation
         if current_metadata.generation == past_metadata.generation
@@ -110,6 +120,7 @@ def _check_rows_fit(metadata: Metadata, past_metadata: Metadata, version: int, n
         _missing_value(past_metadata.schema, metadata.schema)
         or wider_type(past_metadata.schema, metadata.schema)
         or _returned_column(past_metadata.schema, metadata.schema)
+        or _equal_keys(past_metadata.schema, metadata.schema)
     )
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
@@ -154,6 +165,12 @@ def _returned_column(past_schema: Schema, schema: Schema) -> str | None:
     return (
         f"the column {dotted(path)} had been dropped then, so they have no values of it, or lost them since"
     )
+
+
+def _equal_keys(past_schema: Schema, schema: Schema) -> str | None:
+    """Return the part of a map's keys without which two keys may be equal. None if there is none."""
+    path = missing_key_part(past_schema, schema)
+    return None if path is None else f"the keys of a map lack {dotted(path)} now, so that two may be equal"
 
 
 def wider_type(past_schema: Schema, schema: Schema) -> str | None:
