@@ -98,6 +98,16 @@ def below(column: Column) -> set[int]:
     return {node.number for _, node in walk((column,))}
 
 
+def refuse_equal_keys(old_columns: tuple[Column, ...], columns: tuple[Column, ...]) -> None:
+    """Raise Refused if the keys of a map have lost a part, without which two of them may be equal."""
+    numbers = {node.number for _, node in walk(columns)}
+    for path, node in walk(old_columns):
+        if not isinstance(node.type, Nested) or node.type.kind != "map" or node.number not in numbers:
+            continue
+        if not below(node.type.parts[0]) <= numbers:
+            raise Refused(f"the keys of {path} have lost a part")
+
+
 Edit: TypeAlias = Callable[[tuple[Column, ...]], tuple[Column, ...]]
 
 

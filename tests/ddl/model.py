@@ -23,6 +23,7 @@ from tests.ddl.columns import (
     find,
     has_null,
     placed,
+    refuse_equal_keys,
     shown,
     type_of,
     walk,
@@ -53,12 +54,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class State:
-    """A table at one version. `partitions` are numbers and transforms; `life` is what a replace of the table ends."""
+    """A table at one version. `partitions` are numbers and transforms, and `former` those that it ever had; `life` is
+    what a replace of the table ends."""
 
     columns: tuple[Column, ...]
     rows: tuple[Cells, ...]
     life: int
     partitions: tuple[tuple[int, str], ...] = ()
+    former: frozenset[tuple[int, str]] = frozenset()
     sorted: tuple[int, ...] = ()
     clustered: tuple[int, ...] = ()
     checks: tuple[tuple[str, int, Condition], ...] = ()
@@ -70,11 +73,10 @@ class State:
 
 @dataclass
 class Model:
-    """`past` has every version of the table that is called so now; `partitioned_by` all that it ever was."""
+    """`past` has every version of the table that is called so now."""
 
     state: State
     past: dict[int, State] = field(default_factory=dict)
-    partitioned_by: set[int] = field(default_factory=set)
     lives: int = 1
 
     def after(self, step: Step) -> tuple[State, bool]:
@@ -92,6 +94,8 @@ class Model:
                 return self._appended_late(step), True
             case "overwrite":
                 return replace(self.state, rows=self._new(step)), False
+            case "overwrite-late":
+                return self._overwritten_late(step), True
             case "overwrite-partitions":
                 return self._overwritten(step)
             case "truncate":
@@ -105,13 +109,22 @@ class Model:
             case "rollback":
                 past_state = self.past[step["version"]]
                 self.lives += 1
+                # A column that is no timestamp again is not partitioned by hours any more.
+                types = {node.number: node.type for _, node in walk(past_state.columns)}
+                former = {
+                    (number, by)
+                    for number, by in self.state.former
+                    if by != "hour" or types.get(number, "timestamp_ntz") == "timestamp_ntz"
+                }
                 return replace(
-                    past_state, life=past_state.life if past_state.life == self.state.life else self.lives
+                    past_state,
+                    life=past_state.life if past_state.life == self.state.life else self.lives,
+                    former=past_state.former | former,
                 ), False
             case "set-current":
                 return self._with_rows_of(step["version"])
             case _:
-                assert step["do"] == "rename-table"
+                assert step["do"] in ("rename-table", "compact")
                 return self.state, False
 
     def made(self, step: Step) -> State:
@@ -125,7 +138,7 @@ class Model:
             state = replace(
                 state, partitions=(*state.partitions, (find(columns, (name,)).number, "identity"))
             )
-        self.partitioned_by |= {number for number, _ in state.partitions}
+        state = replace(state, former=frozenset(state.partitions))
         return replace(state, rows=self._new(step, state)) if step.get("rows") else state
 
     # Rows
@@ -153,6 +166,7 @@ class Model:
         if base_state.life != self.state.life:
             raise Refused("replaced since")
         new = self._new(step, base_state)
+        refuse_equal_keys(base_state.columns, self.state.columns)
         base_types = {node.number: node.type for _, node in walk(base_state.columns)}
         shown_rows = [shown(self.state.columns, cells) for cells in new]
         for path, node in walk(self.state.columns):
@@ -169,6 +183,14 @@ class Model:
         state = replace(self.state, rows=self.state.rows + new)
         self._check(state)
         return state
+
+    def _overwritten_late(self, step: Step) -> State:
+        """The replaced rows are those that match as the columns were at a version."""
+        columns, where = self.past[step["at"]].columns, step["where"]
+        state = self._appended_late(step)
+        count = len(self.state.rows)
+        kept_cells = [cells for cells in self.state.rows if not where.holds(shown(columns, cells))]
+        return replace(state, rows=(*kept_cells, *state.rows[count:]))
 
     def _check(self, state: State) -> None:
         for name, _, condition in state.checks:
@@ -198,6 +220,7 @@ class Model:
         then, current_state = self.past[version], self.state
         if then.life != current_state.life:
             raise Refused("replaced since")
+        refuse_equal_keys(then.columns, current_state.columns)
         columns_before = {each_node.number: each_node for _, each_node in walk(then.columns)}
         for path, node in walk(current_state.columns):
             old = columns_before.get(node.number)
@@ -263,8 +286,9 @@ class Model:
                 )
                 if source in state.partitions:
                     raise Refused("is partitioned by that already")
-                self.partitioned_by.add(source[0])
-                return replace(state, partitions=(*state.partitions, source)), True
+                return replace(
+                    state, partitions=(*state.partitions, source), former=state.former | {source}
+                ), True
             case "drop-partition-field":
                 written_field = change["field"]
                 source = (
@@ -367,7 +391,7 @@ class Model:
         if not (isinstance(old.type, str) and isinstance(new, str) and new in WIDER.get(old.type, ())):
             raise Refused("no widening")
         self._refuse_checked(state, path)
-        if old.number in self.partitioned_by and (old.type, new) not in SAME_PARTITIONS:
+        if old.number in {number for number, _ in state.former} and (old.type, new) not in SAME_PARTITIONS:
             raise Refused("would move rows")
         return self._changed(state, path, type=new)
 

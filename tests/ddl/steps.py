@@ -54,7 +54,9 @@ TRANSFORMS = {
         "date",
         "boolean",
         "decimal(12,2)",
+        "timestamp_ntz",
     ),
+    "hour": ("timestamp_ntz",),
     "bucket": ("integer", "long", "string", "date", "decimal(12,2)"),
     "truncate": ("integer", "long", "string", "decimal(12,2)"),
 }
@@ -100,8 +102,8 @@ def first_step(draw: Draw) -> Step:
 
 
 def draw_step(draw: Draw, model: Model, *, with_late: bool = False) -> Step:
-    """Return a step. With `with_late`, writes may be to a version before the newest."""
-    late = ["append-late"] * 4 if with_late else []
+    """Return a step. With `with_late`, writes may be to a version before the newest, beside compactions."""
+    late = ["append-late"] * 4 + ["overwrite-late"] * 4 + ["compact"] * 3 if with_late else []
     kind = draw(
         st.sampled_from(
             ["alter"] * 16 + ["append"] * 7 + ["overwrite"] + ["overwrite-partitions"] * 2 + ["delete"] * 3
@@ -116,6 +118,13 @@ def draw_step(draw: Draw, model: Model, *, with_late: bool = False) -> Step:
         case "append-late":
             version = draw(st.sampled_from(sorted(model.past)[-5:]))
             return {"do": kind, "at": version, **_rows(draw, model.past[version].columns)}
+        case "overwrite-late":
+            version = draw(st.sampled_from(sorted(model.past)[-5:]))
+            columns = model.past[version].columns
+            where = draw_condition(draw, columns)
+            if where is None:
+                return {"do": "compact"}
+            return {"do": kind, "at": version, "where": where, **_rows(draw, columns)}
         case "overwrite-partitions":
             if not model.state.partitions or any(by != "identity" for _, by in model.state.partitions):
                 kind = "append"
@@ -253,7 +262,7 @@ def _default(draw: Draw, type: Type) -> dict[str, Any] | None:
 
 
 def _transformed(name: str, by: str) -> dict[str, Any]:
-    arguments = {"bucket": {"args": [3]}, "truncate": {"args": [4]}, "identity": {}}[by]
+    arguments = {"bucket": {"args": [3]}, "truncate": {"args": [4]}}.get(by, {})
     return {"column": [name], **({} if by == "identity" else {"transform": by}), **arguments}
 
 

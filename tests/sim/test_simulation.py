@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.sim.late import WORLDS
 from tests.sim.mutations import MUTATIONS
 from tests.sim.simulation import simulate
 
 SHORT = range(1, 301)
 FULL = range(SHORT.stop, 10_000)
-MUTATION_SEEDS = range(1, 501)
-LATE = {"a-refusal-is-final-before-what-it-was-judged-on-is-put": 410}
-"""Where the search begins, for a protection that few seeds need."""
 
 
 def test_nothing_is_lost_doubled_or_torn_in_hundreds_of_seeds() -> None:
@@ -43,9 +41,7 @@ def test_nothing_is_lost_doubled_or_torn_in_thousands_of_seeds() -> None:
 
 @pytest.mark.parametrize("mutation", sorted(MUTATIONS))
 def test_some_seed_fails_once_a_protection_is_removed(mutation: str) -> None:
-    with MUTATIONS[mutation]():
-        seeds = range(LATE.get(mutation, 1), MUTATION_SEEDS.stop + LATE.get(mutation, 0))
-        assert any(simulate(seed).failures for seed in seeds)
+    assert WORLDS["log"].noticing(mutation) is not None
 
 
 def test_a_seed_always_gives_the_same_run() -> None:

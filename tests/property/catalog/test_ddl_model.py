@@ -18,6 +18,7 @@ from tests.ddl.steps import Draw, draw_condition, draw_step, first_step
 from tests.property.examples import examples
 
 from lakelog.catalog import Catalog, col, engine
+from lakelog.catalog.core.parquet.ingest import written_files
 from lakelog.catalog.core.schema.arrow_types import schema_to_arrow
 from lakelog.catalog.core.schema.predicate import Predicate
 from lakelog.catalog.core.schema.spark_types import schema_from_spark
@@ -56,8 +57,17 @@ class Client:
             case "append":
                 self.table.append(_arrow(self.table, step))
             case "append-late":
+                # An append of a handle would begin on the newest version that the client knows.
                 handle = self.handles[step["at"]]
-                handle.append(_arrow(handle, step))
+                write = engine.begin_write(handle)
+                rows = _arrow(handle, step)
+                files = written_files(handle.table_head.tracked, handle.metadata, write, rows)
+                engine.commit_write(handle, write, "append", files)
+            case "overwrite-late":
+                handle = self.handles[step["at"]]
+                handle.overwrite(_arrow(handle, step), predicate(step["where"]))
+            case "compact":
+                self.table.compact()
             case "overwrite":
                 self.table.overwrite(_arrow(self.table, step))
             case "overwrite-partitions":
