@@ -7,6 +7,7 @@ the test's catalog.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import re
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.catalog import Catalog as SparkCatalog
 from tests.spark.internals import runs_internals
 from tests.spark.py4j_names import remember_names
 from tests.spark.warm import WarmPython, warm_python
@@ -49,6 +51,11 @@ SPARINGLY = {
     "spark.sql.ui.retainedExecutions": "100",
     "spark.sql.ui.explainMode": "simple",
 }
+
+
+# A test reads few rows, so compiling its queries takes longer than running them. Tests of rows and queries compile.
+FACTORY_MODE = "spark.sql.codegen.factoryMode"
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", FACTORY_MODE: "NO_CODEGEN"}
 
 
 @dataclass(frozen=True)
@@ -95,9 +102,30 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     ):
         with contextlib.suppress(MavenFailed):  # which the tests that need them report, and only those
             jars += [str(jar) for jar in memory_catalog_jars()]
-    session = start_session(jars, settings)
-    yield session
-    session.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        if not any({"rows", "queries"} & set(item.path.parent.parts) for item in request.session.items):
+            settings |= INTERPRETED
+            patch.setattr(SparkCatalog, "listTables", _compiled(SparkCatalog.listTables))
+        session = start_session(jars, settings)
+        yield session
+        session.stop()
+
+
+def _compiled(list_tables: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `listTables` for a session that interprets: Spark cannot interpret the rows of its answer."""
+
+    @functools.wraps(list_tables)
+    def listed(self: SparkCatalog, *arguments: Any, **named: Any) -> Any:
+        sessions = [session for session in (self._sparkSession, SparkSession.getActiveSession()) if session]
+        for session in sessions:
+            session.conf.set(FACTORY_MODE, "FALLBACK")
+        try:
+            return list_tables(self, *arguments, **named)
+        finally:
+            for session in sessions:
+                session.conf.set(FACTORY_MODE, INTERPRETED[FACTORY_MODE])
+
+    return listed
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -198,7 +198,9 @@ def _position(position: Any) -> str:
 
 def _transform(field: dict[str, Any]) -> str:
     column = f"`{field['column'][0]}`"
-    return f"{field['transform']}({field['args'][0]}, {column})" if "transform" in field else column
+    if "transform" not in field:
+        return column
+    return f"{field['transform']}({', '.join([*map(str, field.get('args', ())), column])})"
 
 
 def with_nulls(type: Any) -> Any:
