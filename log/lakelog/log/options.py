@@ -12,6 +12,17 @@ from lakelog.log.clocks import host_clock_us
 from lakelog.log.ids import new_id
 from lakelog.log.parallel import run_in_parallel, run_in_thread
 
+_SYSTEM = random.SystemRandom()
+
+
+def system_random() -> float:
+    """Return a number from 0 to 1, without 1, of the operating system's generator.
+
+    Threads of logs draw too. Python's own generator belongs to the users, who may have seeded it. Processes that
+    are forked from one another would draw the same numbers from it.
+    """
+    return _SYSTEM.random()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
@@ -40,7 +51,7 @@ class LogOptions:
     clock_us: Callable[[], int] = host_clock_us
     new_id: Callable[[], str] = new_id
     sleep_s: Callable[[float], None] = time.sleep
-    random: Callable[[], float] = random.random
+    random: Callable[[], float] = system_random
     wait: Callable[[threading.Event, float | None], object] = threading.Event.wait
     monotonic_s: Callable[[], float] = time.monotonic
     in_thread: Callable[[str, Callable[[], None]], None] = run_in_thread

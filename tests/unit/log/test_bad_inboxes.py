@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -82,6 +83,16 @@ def test_a_million_leftovers_hold_up_no_commit_and_cost_what_is_bounded() -> Non
         == 5
     )
     assert log.load().state == ("one", "0", "1", "2", "theirs")
+
+
+def test_logs_do_not_draw_from_the_generator_of_their_users() -> None:
+    log, view = marked(MemoryStore())
+    seeded = random.getstate()
+    with AT_ONCE:
+        log.commit(view, say("x"), shared=True)
+    ended()
+    assert LogOptions().random() != LogOptions().random()
+    assert random.getstate() == seeded
 
 
 def test_vacuum_takes_a_million_leftovers_away_part_by_part_and_fsck_names_them() -> None:
