@@ -6,12 +6,14 @@ import json
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.integration.iceberg.lives import Life
 from tests.integration.iceberg.readers import by_pyiceberg, plain
 from tests.integration.iceberg.test_lives import first_difference
 
 from lakelog.catalog import Catalog
+from lakelog.catalog.errors import SourceDiverged
 
 SHORT = range(1, 3)
 FULL = range(SHORT.stop, 300)
@@ -66,3 +68,19 @@ def test_an_export_is_imported_as_the_same_table(tmp_path: Path, seed: int) -> N
 def test_exports_of_hundreds_of_lives_are_imported_as_the_same_tables(tmp_path: Path) -> None:
     for seed in FULL:
         live(tmp_path / str(seed), seed)
+
+
+def test_maps_are_not_imported_without_a_part_of_their_keys(tmp_path: Path) -> None:
+    catalog = Catalog(str(tmp_path / "w"))
+    maps = pa.map_(pa.struct([pa.field("a", pa.int32())]), pa.int32())
+    source = catalog.create_table("a", pa.schema([("m", maps)]))
+    source = source.append(pa.Table.from_pylist([{"m": [({"a": 5}, 1)]}], source.arrow_schema))
+    first = catalog.import_table(source.export_iceberg().url, "b", format="iceberg")
+    wide = source.alter([{"change": "add-column", "name": ["m", "key", "b"], "type": "integer"}])
+    catalog.import_table(wide.export_iceberg().url, "b", format="iceberg")
+    catalog.load_table("b").rollback_to_version(first.version)
+    rows = [{"m": [({"a": 2, "b": 1}, 10), ({"a": 2, "b": 2}, 20)]}]
+    wide = wide.append(pa.Table.from_pylist(rows, wide.arrow_schema))
+    with pytest.raises(SourceDiverged, match=r"the keys of a map in `b` lack m\.key\.b"):
+        catalog.import_table(wide.export_iceberg().url, "b", format="iceberg")
+    assert catalog.load_table("b").to_arrow()["m"].to_pylist() == [[({"a": 5}, 1)]]

@@ -108,6 +108,20 @@ def test_a_column_called_as_lakelog_calls_its_own_is_not_taken_for_one(catalog, 
     assert rows(table.add_files(folder, ignore_extra_columns=True)) == [{"id": 1, "name": None}]
 
 
+def test_files_whose_keys_have_more_parts_are_refused_also_without_extra_columns(catalog, source):
+    key = pa.struct([pa.field("a", pa.int32()), pa.field("b", pa.int32())])
+    table = catalog.create_table(
+        "t", pa.schema([("m", pa.list_(pa.map_(pa.struct([key.field(0)]), pa.int32())))])
+    )
+    maps = [[[({"a": 1, "b": 1}, 10), ({"a": 1, "b": 2}, 20)]]]
+    folder = source(pa.table({"m": pa.array(maps, pa.list_(pa.map_(key, pa.int32())))}), "f.parquet")
+    for options in ({}, {"ignore_extra_columns": True}):
+        with pytest.raises(
+            InvalidInput, match=r"has m\.element\.key\.b, without which two keys of a map may be equal"
+        ):
+            table.add_files(folder, **options)
+
+
 def test_ids_that_other_writers_gave_to_fields_mean_nothing(catalog, source):
     foreign = pa.schema(
         [

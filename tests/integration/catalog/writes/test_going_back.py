@@ -129,6 +129,18 @@ def test_rows_do_not_come_back_without_a_part_of_the_keys_of_a_map(catalog):
     assert rows(narrow.rollback_to_version(3)) == [(maps[0]["m"],)]
 
 
+def test_changes_of_rows_do_not_show_maps_without_a_part_of_their_keys(catalog):
+    key = pa.struct([pa.field("a", pa.int32())])
+    table = catalog.create_table("t", pa.schema([("m", pa.map_(key, pa.int32()))]))
+    wide = table.alter([{"change": "add-column", "name": ["m", "key", "b"], "type": "integer"}])
+    maps = [{"m": [({"a": 1, "b": 1}, 10), ({"a": 1, "b": 2}, 20)]}]
+    written = wide.append(pa.Table.from_pylist(maps, wide.arrow_schema))
+    narrow = written.rollback_to_version(table.version)
+    with pytest.raises(InvalidInput, match=r"the keys of a map lack m\.key\.b now"):
+        narrow.changes(1).to_arrow()
+    assert written.changes(1).to_arrow().num_rows == 1
+
+
 @pytest.fixture
 def stale(catalog):
     """A handle of a version without the column c, which a rollback has brought back since."""
@@ -347,12 +359,50 @@ def test_a_rollback_goes_over_a_partitioning_that_the_former_type_of_its_column_
 
 def test_a_partitioning_that_a_rollback_leaves_has_values_of_the_former_type(catalog):
     first = catalog.create_table("n", pa.schema([("id", pa.int32())])).append(ids(1))
-    wide = first.update_column("id", type="decimal(12,0)")
+    wide = first.update_column("id", type="long")
     wide.alter([{"change": "set-partitioning", "fields": ["id"]}])
     narrow = catalog.load_table("n").rollback_to_version(first.version)
     narrow = narrow.alter([{"change": "set-partitioning", "fields": ["id"]}]).append(ids(2))
     assert [str(field.result) for field in narrow.spec.fields] == ["integer"]
     assert [file["p1000"] for file in narrow.plan().to_pylist() if file["spec"] == narrow.spec.id] == [2]
+
+
+@pytest.mark.parametrize(
+    ("transform", "narrow_type", "wide_type", "value", "wide_value"),
+    [
+        ("bucket", pa.int32(), "decimal(12,2)", 15, Decimal("15.00")),
+        ("truncate", pa.int32(), "decimal(12,2)", 15, Decimal("15.00")),
+        ("bucket", pa.decimal128(10, 2), "decimal(14,4)", Decimal("15.00"), Decimal("15.0000")),
+        ("truncate", pa.decimal128(10, 2), "decimal(14,4)", Decimal("15.00"), Decimal("15.0000")),
+        ("bucket", pa.date32(), "timestamp_ntz", dt.date(2020, 1, 1), dt.datetime(2020, 1, 1)),
+    ],
+)
+def test_rows_are_found_that_were_partitioned_by_another_type_of_their_column(
+    catalog, transform, narrow_type, wide_type, value, wide_value
+):
+    first = catalog.create_table("n", pa.schema([("id", narrow_type)]))
+    wide = first.update_column("id", type=wide_type)
+    narrow = catalog.load_table("n").rollback_to_version(first.version)
+    field = {"transform": transform, "args": [10], "column": "id"}
+    narrow = narrow.alter([{"change": "set-partitioning", "fields": [field]}])
+    narrow = narrow.append(pa.table({"id": pa.array([value], narrow_type)}))
+    again = narrow.rollback_to_version(wide.version)
+    again.create_branch("b", version=narrow.version)
+    for table in (
+        catalog.load_table("n").set_current_version(narrow.version),
+        catalog.load_table("n", ref="b"),
+    ):
+        assert table.scan(filter=col("id") == wide_value).to_arrow()["id"].to_pylist() == [wide_value]
+        assert table.scan(filter=col("id") < wide_value).to_arrow().num_rows == 0
+    catalog.load_table("n").drop_branch("b")
+    # The column can be widened again: no partitioning of the present table is by its values.
+    renewed = catalog.load_table("n").rollback_to_version(first.version)
+    renewed = renewed.set_current_version(narrow.version).update_column("id", type=wide_type)
+    assert renewed.scan(filter=col("id") == wide_value).to_arrow().num_rows == 1
+    assert renewed.delete(col("id") < wide_value).scan().to_arrow().num_rows == 1
+    replaced = renewed.overwrite(pa.table({"id": [wide_value]}), col("id") == wide_value)
+    assert replaced.scan().to_arrow().num_rows == 1
+    assert not catalog.fsck(deep=True).found
 
 
 def test_going_back_to_the_current_version_makes_no_version(table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 from tests.integration.catalog.rows_changed import (
     compacted,
@@ -373,6 +374,27 @@ def test_a_delete_by_filter_is_prepared_again_over_others(catalog: Catalog, tabl
     updated(other_table, [3], "new", condition=col("id") == 3)
     table_after = table.delete(col("id").is_in([3, 4, 12]))
     assert ids(table_after) == [id for id in EVERY if id not in (3, 4, 12)]
+
+
+@pytest.mark.parametrize("others_delete", [False, True])
+def test_a_delete_by_filter_is_not_prepared_again_by_another_column(
+    catalog: Catalog, others_delete: bool
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("c", pa.int64()), ("e", pa.int64())])
+    stale = catalog.create_table("s", schema).append(
+        pa.table({"id": [1, 2, 3], "c": [1, 2, 3], "e": [3, 1, 2]}, schema=schema)
+    )
+    newest = catalog.load_table("s")
+    if others_delete:
+        newest = newest.update({"id": "id + 100"}, col("c") == 2)
+    newest.rename_column("c", "z").rename_column("e", "c")
+    if others_delete:
+        with pytest.raises(CommitConflict):
+            stale.delete(col("c") == 2)
+    else:
+        stale.delete(col("c") == 2)
+    left = stale.refresh().to_arrow()["id"].to_pylist()
+    assert sorted(left) == ([1, 3, 102] if others_delete else [1, 3])
 
 
 def test_a_delete_by_filter_in_a_transaction_fails_over_others(catalog: Catalog, table: Table) -> None:

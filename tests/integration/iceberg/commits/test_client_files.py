@@ -282,6 +282,34 @@ def test_rows_do_not_lose_a_column_that_a_rollback_brings_back(tmp_path: Path, b
     check_same(client)
 
 
+def test_maps_do_not_come_without_a_part_of_their_keys(tmp_path: Path) -> None:
+    keyed = {
+        "type": "map",
+        "key-id": 3,
+        "key": {"type": "struct", "fields": [column(5, "a", "int")]},
+        "value-id": 4,
+        "value": "int",
+        "value-required": False,
+    }
+    client = HandWriter(str(tmp_path / "w"))
+    assert client.create([ID, column(2, "m", keyed)])[0] == 200
+    table = client.catalog.load_table("ns.t")
+    wide = table.alter([{"change": "add-column", "name": ["m", "key", "b"], "type": "integer"}])
+    ids = {path: field.id for path, field in wide.schema.walk()}
+    key = pa.struct([part(name, pa.int32(), ids["m", "key", name]) for name in ("a", "b")])
+    maps = pa.map_(
+        part("key", key, ids["m", "key"], nullable=False), part("value", pa.int32(), ids["m", "value"])
+    )
+    columns = pa.schema([part("id", pa.int64(), ids["id",]), part("m", maps, ids["m",])])
+    rows = [{"id": 1, "m": [({"a": 1, "b": 1}, 1), ({"a": 1, "b": 2}, 2)]}]
+    wide.rollback_to_version(table.version)
+    status, error = client.commit([client.entry(client.file(pa.Table.from_pylist(rows, columns)))])
+    assert (
+        status == 400 and "has m.key.b, which the keys of that map do not have any more" in error["message"]
+    ), error
+    assert client.rows() == []
+
+
 def test_rows_do_not_lose_a_field_of_a_struct(tmp_path: Path) -> None:
     struct = column(2, "v", {"type": "struct", "fields": [column(3, "x", "int"), column(4, "y", "int")]})
     client = HandWriter(str(tmp_path / "w"))

@@ -36,6 +36,7 @@ from lakelog.catalog.core.schema.schema import dotted
 from lakelog.catalog.core.schema.transforms import apply_transform
 from lakelog.catalog.core.schema.type_widening import is_widening
 from lakelog.catalog.core.schema.types import (
+    KEY,
     AtomicType,
     ColumnPath,
     Default,
@@ -126,6 +127,7 @@ class _Fitting:
         self._file = file
         self._metadata = metadata
         self._ignores_extra = ignore_extra
+        self._in_key = False
         self._names: dict[int, str] = {}
         self._constants: dict[int, TypedValue] = {}
         self._stats: dict[int, ColumnStats] = {}
@@ -222,8 +224,10 @@ class _Fitting:
                 continue
             self._names[field_.id] = file_part.name
             self._fit(field_, file_part, field_path, None if in_file is None else (*in_file, file_part.name))
+        names = ", ".join(dotted((*path, part.name)) for part in places.values())
+        if places and self._in_key:
+            self._refuse(f"has {names}, without which two keys of a map may be equal: add the columns first")
         if places and not self._ignores_extra:
-            names = ", ".join(dotted((*path, part.name)) for part in places.values())
             self._refuse(
                 f"has {names}, which the table does not have: add the columns first, or set ignore_extra_columns"
             )
@@ -250,8 +254,11 @@ class _Fitting:
             case StructType() as wanted, StructType() as there:
                 self._match(wanted.fields, there.fields, path, in_file)
             case (ListType(), ListType()) | (MapType(), MapType()):
+                in_key = self._in_key
                 for inner, inner_part in zip(children(field_.type), children(part.type), strict=True):
+                    self._in_key = in_key or isinstance(part.type, MapType) and inner.name == KEY
                     self._fit(inner, inner_part, (*path, inner.name), None)
+                self._in_key = in_key
             case _:
                 self._mismatch(field_.type, part.type, path)
 

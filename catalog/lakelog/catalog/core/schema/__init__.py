@@ -121,6 +121,7 @@ from lakelog.catalog.core.schema.schema import (
     bind_field,
     check_fields,
     dotted,
+    missing_key_part,
     physical_name,
     refuse_names_of_spark,
 )
@@ -269,6 +270,7 @@ __all__ = [
     "is_widening",
     "kept_of_import",
     "leads_clients",
+    "missing_key_part",
     "kind_of",
     "obstacles",
     "parse_literal",

@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import msgspec
 
 from lakelog.catalog.core.schema.schema import Schema, dotted
+from lakelog.catalog.core.schema.type_widening import keeps_partition_values
 from lakelog.catalog.core.schema.types import (
     DECIMAL_PRECISION_LIMIT,
     AtomicType,
@@ -303,27 +304,30 @@ NO_COLUMN = 0
 """The source of a partition field whose column cannot have its transform any more. No column has this id."""
 
 
-def with_former_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
-    """Return `with_schema` for a table that gets an earlier schema back, in which a column may be narrower.
+def with_former_schema(spec: PartitionSpec, schema: Schema, left_schema: Schema) -> PartitionSpec:
+    """Return `with_schema` for a table that gets another version's schema in place of `left_schema`.
 
-    If a transform does not take the earlier type, its field is of no column. So the spec keeps its number, and no
-    new file gets it.
+    A column's type there may give other partition values. Its field is of no column then. So the spec keeps its number,
+    but no new file gets it. Plans do not compare its values.
     """
     fields = tuple(
         field
-        if not schema.has_id(field.source_id) or _takes(field.transform, schema, field.source_id)
+        if _keeps_values(field.source_id, schema, left_schema)
         else msgspec.structs.replace(field, source_id=NO_COLUMN)
         for field in spec.fields
     )
     return with_schema(msgspec.structs.replace(spec, fields=fields), schema)
 
 
-def _takes(transform: Transform, schema: Schema, source_id: int) -> bool:
-    try:
-        result_type(transform, schema.field_by_id(source_id).type)
-    except InvalidInput:
-        return False
-    return True
+def _keeps_values(id: int, schema: Schema, left_schema: Schema) -> bool:
+    if not (schema.has_id(id) and left_schema.has_id(id)):
+        return True
+    type, left_type = schema.field_by_id(id).type, left_schema.field_by_id(id).type
+    if not isinstance(type, AtomicType) or not isinstance(left_type, AtomicType):
+        return type == left_type
+    return type == left_type or any(
+        keeps_partition_values(*pair) for pair in ((type, left_type), (left_type, type))
+    )
 
 
 def stated(written: Written) -> StatedField:

@@ -3,8 +3,8 @@ files.
 
 In files with other rows too, matching rows are marked as deleted, or the files are rewritten without them, by
 the table's property. A delete by reading is prepared on a single version. A delete adds no rows. So after a
-conflict it is prepared again on the newest version, as if it had begun later. In a transaction, which may
-have used its own reads, it fails instead.
+conflict it is prepared again on the newest version, as if it had begun later. It fails if its condition names other
+columns there. It also fails in a transaction, which may have used its own reads.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from lakelog.catalog.core.parquet.copying import copied_files
 from lakelog.catalog.core.parquet.leftovers import kept_by_commit
 from lakelog.catalog.core.parquet.reading import read_positions
 from lakelog.catalog.core.planning.binding import bind
-from lakelog.catalog.core.schema.predicate import Predicate
+from lakelog.catalog.core.schema.predicate import Predicate, paths_in
 from lakelog.catalog.core.schema.properties.known import COPY_ON_WRITE, WRITE_MODES
+from lakelog.catalog.core.schema.schema import Schema
 from lakelog.catalog.core.state.conflicts import OperationKind
 from lakelog.catalog.core.writes import file_changes, row_changes
 from lakelog.catalog.core.writes.partial_files import matching_files
@@ -65,6 +66,7 @@ def delete(
                 or not tries_left
                 or newer.version <= head.version
                 or _is_another(newer, head)
+                or _columns(predicate, newer.schema) != _columns(predicate, head.schema)
             ):
                 raise
             head = newer
@@ -80,6 +82,12 @@ def is_by_files(head: TableHead, predicate: Predicate) -> bool:
 
 def _is_another(newer: TableHead, head: TableHead) -> bool:
     return newer.view.sealed or newer.id != head.id or newer.metadata.generation != head.metadata.generation
+
+
+def _columns(predicate: Predicate, schema: Schema) -> list[int | None]:
+    """Return the ids of the columns that a condition names."""
+    fields = [schema.get(path) for path in paths_in(predicate)]
+    return [None if field is None else field.id for field in fields]
 
 
 def _delete_rows(

@@ -100,7 +100,11 @@ def _restored(current_metadata: Metadata, past_metadata: Metadata) -> Metadata:
         past_metadata,
         schema=schema,
         specs=(
-            *(with_former_schema(spec, schema) for spec in current_metadata.specs if spec.id not in spec_ids),
+            *(
+                with_former_schema(spec, schema, current_metadata.schema)
+                for spec in current_metadata.specs
+                if spec.id not in spec_ids
+            ),
             *past_metadata.specs,
         ),
         own_location=current_metadata.own_location,
@@ -120,7 +124,7 @@ def _check_rows_fit(metadata: Metadata, past_metadata: Metadata, version: int, n
         _missing_value(past_metadata.schema, metadata.schema)
         or wider_type(past_metadata.schema, metadata.schema)
         or _returned_column(past_metadata.schema, metadata.schema)
-        or _equal_keys(past_metadata.schema, metadata.schema)
+        or equal_keys(past_metadata.schema, metadata.schema)
     )
     if misfit is not None:
         raise InvalidInput(f"the rows of version {version} do not fit {name} as it is now: {misfit}; {back}")
@@ -167,7 +171,7 @@ def _returned_column(past_schema: Schema, schema: Schema) -> str | None:
     )
 
 
-def _equal_keys(past_schema: Schema, schema: Schema) -> str | None:
+def equal_keys(past_schema: Schema, schema: Schema) -> str | None:
     """Return the part of a map's keys without which two keys may be equal. None if there is none."""
     path = missing_key_part(past_schema, schema)
     return None if path is None else f"the keys of a map lack {dotted(path)} now, so that two may be equal"

@@ -21,6 +21,7 @@ from lakelog.catalog.core.schema import (
     Schema,
     dotted,
     is_widening,
+    missing_key_part,
     refuse_generated,
     refuse_identity,
 )
@@ -98,6 +99,12 @@ def check_new_files(
                 f"the column {dotted(path)} of {name} is {column.type}, and {source_column.type} in its source "
                 f"{source}: change its type to that, and import again"
             )
+    key_path = missing_key_part(columns, metadata.schema)
+    if key_path is not None:
+        raise SourceDiverged(
+            f"the keys of a map in {name} lack {dotted(key_path)}, which its source {source} has, so that two keys may "
+            "be equal: add that column, and import again"
+        )
     for requirement in new_checks(past_metadata, metadata):
         files = files_to_arrow(added, metadata.schema, metadata.specs)
         fails = may_fail(files, requirement.condition, metadata.specs).to_pylist()

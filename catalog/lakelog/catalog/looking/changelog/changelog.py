@@ -39,7 +39,7 @@ from lakelog.catalog.core.schema import (
     children,
     with_children,
 )
-from lakelog.catalog.core.writes import wider_type
+from lakelog.catalog.core.writes import equal_keys, wider_type
 from lakelog.catalog.looking.changelog.file_diffs import ENTRY, FileDiff, FileDiffs, FileEntry, file_diffs
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 
@@ -356,11 +356,11 @@ class Changelog:
 
     def _check_types(self, diffs: FileDiffs) -> None:
         for version, schema in diffs.schemas:
-            wider = wider_type(schema, self.metadata.schema)
-            if wider is not None:
+            misfit = wider_type(schema, self.metadata.schema) or equal_keys(schema, self.metadata.schema)
+            if misfit is not None:
                 raise InvalidInput(
                     f"rows of version {version} of {self.newest.name} do not fit the columns that it has at version "
-                    f"{self.end_version}: {wider}. Read the changes up to a version before its rollback"
+                    f"{self.end_version}: {misfit}. Read the changes up to a version before its rollback"
                 )
 
 

@@ -112,12 +112,23 @@ class _Check:
             case MapType() if pa.types.is_map(there):
                 self._part(there.key_field, wanted.key_id, (*path, "key"))
                 self._part(there.item_field, wanted.value_id, (*path, "value"))
+                self._key(there.key_type, (*path, "key"))
                 self._type(there.key_type, wanted.key, (*path, "key"))
                 self._field(there.item_field, wanted.value, wanted.value_nullable, (*path, "value"))
             case AtomicType():
                 self._atomic(there, wanted, path)
             case _:
                 self._mismatch(there, wanted, path)
+
+    def _key(self, type: pa.DataType, path: ColumnPath) -> None:
+        for part_path, part in _walk(_parts_of(type), path):
+            id = id_of(part)
+            assert id is not None, "ids are checked before types"
+            if not self._schema.has_id(id):
+                self._refuse(
+                    f"has {dotted(part_path)}, which the keys of that map do not have any more, so that two keys may "
+                    "be equal: load the table, and write its keys"
+                )
 
     def _part(self, part: pa.Field, wanted_id: int, path: ColumnPath) -> None:
         if id_of(part) != wanted_id:
