@@ -115,12 +115,33 @@ class RequestRepeats:
         )
 
     def _look_for(self, commits: Sequence[tuple[Identifier, ClientCommit]], keyed: KeyedRequest) -> Look:
-        """Return how the earlier commit of a request is looked for. A single log says it: all or none have it."""
+        """Return how the earlier commit of a request is looked for.
+
+        All of its logs have it, or none has. But some may be purged since, and others cannot be found.
+        """
+        looks: dict[tuple[bool, Identifier], Look] = {}
         for name, commit in commits:
-            if not is_create(commit.requirements):
-                return partial(self.ledger.in_table, self._catalog, name, keyed)
-        namespace = commits[0][0][:-1] if commits else ()
-        return partial(self.ledger.in_namespace, self._catalog, namespace, keyed)
+            if is_create(commit.requirements):
+                looks[False, name[:-1]] = partial(self.ledger.in_namespace, self._catalog, name[:-1], keyed)
+            else:
+                looks[True, name] = partial(self.ledger.in_table, self._catalog, name, keyed)
+        return partial(_first_found, list(looks.values()))
+
+
+def _first_found(looks: Sequence[Look]) -> EarlierCommit | None:
+    """Return the earlier commit in the first log that has it. Raises FormerLogUnknown if only lost logs may have it."""
+    unknown: FormerLogUnknown | None = None
+    for look in looks:
+        try:
+            earlier_commit = look()
+        except FormerLogUnknown as error:
+            unknown = error
+            continue
+        if earlier_commit is not None:
+            return earlier_commit
+    if unknown is not None:
+        raise unknown
+    return None
 
 
 def _repeated(keyed: KeyedRequest, look: Look) -> RepeatedCommit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -156,6 +157,38 @@ def test_a_repeat_of_several_commits_is_known_if_the_first_changes_nothing(wareh
     assert Catalog(warehouse.url).load_table("a.u").properties["owner"] == "ben"
 
 
+@pytest.mark.parametrize("is_created_again", [False, True])
+@pytest.mark.parametrize("purged", ["a.t", "a.u"])
+def test_a_repeat_of_several_commits_is_known_by_the_tables_that_are_left(
+    warehouse: Warehouse, purged: str, is_created_again: bool
+) -> None:
+    assert warehouse.ask("commit to two tables").status == 204
+    catalog = Catalog(warehouse.url)
+    catalog.drop_table(purged, purge=True)
+    if is_created_again:
+        catalog.create_table(purged, BENS)
+    left = "a.u" if purged == "a.t" else "a.t"
+    assert ask(warehouse.server(), "POST", f"{T}/{left[-1]}", updates(owner="ben"), OTHER_KEY).status == 200
+    state = seen(warehouse.url)
+    assert warehouse.ask("commit to two tables").status == 204
+    assert seen(warehouse.url) == state
+
+
+def test_a_repeat_of_several_commits_is_known_though_a_table_was_moved_from_a_chosen_place(
+    warehouse: Warehouse,
+) -> None:
+    catalog = Catalog(warehouse.url)
+    catalog.create_table("a.chosen", BENS, location=f"{warehouse.url}/chosen")
+    names = [{"namespace": ["a"], "name": name} for name in ("chosen", "u")]
+    body = {"table-changes": [{"identifier": name, **updates(owner="ann")} for name in names]}
+    assert ask(warehouse.server(), "POST", "/v1/transactions/commit", body).status == 204
+    catalog.rename_table("a.chosen", "b.chosen")
+    assert ask(warehouse.server(), "POST", "/v1/transactions/commit", body).status == 204
+    # Another request may have been done in the log that cannot be found.
+    body["table-changes"].reverse()
+    assert is_unknown(ask(warehouse.server(), "POST", "/v1/transactions/commit", body, OTHER_KEY))
+
+
 # Names
 
 
@@ -292,6 +325,30 @@ def test_a_forgotten_key_is_a_new_request_for_a_server_that_read_nothing_since(
     wait_until_forgotten(monkeypatch)
     assert warehouse.ask("drop a view", server=server).status == 204
     assert ask(warehouse.server(), "GET", f"{V}/v").status == 404
+
+
+def test_a_key_that_was_used_again_is_known_to_a_server_that_knew_its_first_use(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_us = [host_clock_us()]
+    monkeypatch.setattr(keyed_requests, "host_clock_us", lambda: now_us[0])
+    monkeypatch.setattr(MemoryStore, "now_us", lambda store, near="": now_us[0])
+    log_options = replace(options(), clock_us=lambda: now_us[0])
+    server, other_server = (
+        WritableAnswers(Catalog(warehouse.url, log_options=log_options)) for _ in range(2)
+    )
+    path, body = f"{N}/a/properties", {"updates": {"p": "1"}}
+    catalog = Catalog(warehouse.url, log_options=log_options)
+    for _ in range(2):
+        assert ask(server, "POST", path, body).status == 200
+    now_us[0] += 61 * 60 * 1_000_000
+    catalog.alter_namespace("a", set={"p": "2"})
+    assert ask(other_server, "POST", path, body).status == 200
+    assert Catalog(warehouse.url).load_namespace("a")["p"] == "1"
+    now_us[0] += 60 * 1_000_000
+    Catalog(warehouse.url, log_options=log_options).alter_namespace("a", set={"p": "3"})
+    assert ask(server, "POST", path, body).status == 200
+    assert Catalog(warehouse.url).load_namespace("a")["p"] == "3"
 
 
 @pytest.mark.parametrize("place", ["", "/chosen"])

@@ -175,7 +175,8 @@ class _LogRequests:
     lock: threading.Lock = field(default_factory=threading.Lock)
     log_id: str = ""
     last: int = 0
-    commits: dict[str, EarlierCommit] = field(default_factory=dict)
+    commits: OrderedDict[str, EarlierCommit] = field(default_factory=OrderedDict)
+    """Those of keys that are still known, the oldest first."""
     names: NameChanges = field(default_factory=NameChanges)
 
     def find(self, tracked: TrackedLog[Any], view: LogView[Any], id: str) -> EarlierCommit | None:
@@ -194,7 +195,9 @@ class _LogRequests:
             view = known_view  # another thread, which had the lock before, may have read as far as that
         forgotten_us = host_clock_us() - (LIFETIME_S + GRACE_S) * 1_000_000
         if self.log_id != view.log_id or self.last > view.version:
-            self.log_id, self.last, self.commits, self.names = view.log_id, 0, {}, NameChanges()
+            self.log_id, self.last, self.commits, self.names = view.log_id, 0, OrderedDict(), NameChanges()
+        while self.commits and next(iter(self.commits.values())).time_us < forgotten_us:
+            self.commits.popitem(last=False)
         new_commits: dict[str, EarlierCommit] = {}
         new_names = NameChanges()
         first = self.last + 1
@@ -216,8 +219,8 @@ class _LogRequests:
                         commit.time_us,
                         object_id or view.log_id,
                     )
-        # The first commit of a key counts.
-        all_commits = {**new_commits, **self.commits}
-        self.commits = {id: commit for id, commit in all_commits.items() if commit.time_us >= forgotten_us}
+        for id, earlier_commit in reversed(new_commits.items()):
+            # The first commit of a key counts.
+            self.commits.setdefault(id, earlier_commit)
         self.names = self.names.followed_by(new_names, forgotten_us)
         self.last = view.version
