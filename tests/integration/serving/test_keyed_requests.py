@@ -21,6 +21,7 @@ from tests.integration.serving.requests import send
 from lakelog.catalog import Catalog
 from lakelog.catalog.engine import keyed_requests
 from lakelog.log import CommitUnknown, MemoryStore
+from lakelog.log.background import wait_for_background
 from lakelog.log.clocks import host_clock_us
 from lakelog.rest import HttpAnswer, WarehouseAnswers, WritableAnswers
 from lakelog.rest.access import VERBS, CallerRights, KnownCaller, NamespaceGrant
@@ -86,6 +87,8 @@ class Warehouse:
     objects: dict[str, dict[str, bytes]]
 
     def put_back(self) -> None:
+        # What an earlier test left to do would be written into this one.
+        wait_for_background()
         for name, store in MemoryStore._named.items():
             if name.startswith(self.url):
                 store._objects = dict(self.objects.get(name, {}))
