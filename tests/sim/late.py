@@ -7,7 +7,7 @@ one still holds, after a longer search.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +23,25 @@ SEEDS = 500
 """So many seeds are tried from 1 on, and as many from the one that is known."""
 
 
+def first_failing(
+    mutation: Callable[[], AbstractContextManager[Any]], simulate: Callable[[int], Any], seeds: Iterable[int]
+) -> int | None:
+    """Return the first seed whose run fails without a protection. None if no run does."""
+    with mutation():
+        return next((seed for seed in seeds if simulate(seed).failures), None)
+
+
+def changed_seeds(
+    mutations: Iterable[str], noticing: Callable[[str], int | None], late: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield lines for the table `late`: seeds that are others now, and those that take long to find."""
+    for mutation in sorted(mutations):
+        start_time = time.process_time()
+        seed = noticing(mutation)
+        if late.get(mutation, seed) != seed or time.process_time() - start_time > 0.5:
+            yield f'"{mutation}": {seed},'
+
+
 @dataclass(frozen=True)
 class RemovedProtections:
     """The mutations of a world, its simulation of a seed, and the seeds that are known to fail."""
@@ -34,11 +53,8 @@ class RemovedProtections:
     def noticing(self, mutation: str) -> int | None:
         """Return a seed that fails without a protection."""
         late = self.late.get(mutation, 1)
-        with self.mutations[mutation]():
-            for seed in (*range(late, late + SEEDS), *range(1, min(late, SEEDS + 1))):
-                if self.simulate(seed).failures:
-                    return seed
-        return None
+        seeds = (*range(late, late + SEEDS), *range(1, min(late, SEEDS + 1)))
+        return first_failing(self.mutations[mutation], self.simulate, seeds)
 
 
 WORLDS = {
@@ -75,15 +91,7 @@ WORLDS = {
 }
 
 
-def _changed_texts() -> Iterator[str]:
-    for name, world in WORLDS.items():
-        for mutation in sorted(world.mutations):
-            start_time = time.process_time()
-            seed = world.noticing(mutation)
-            if world.late.get(mutation, seed) != seed or time.process_time() - start_time > 0.5:
-                yield f'{name}: "{mutation}": {seed},'
-
-
 if __name__ == "__main__":
-    for line in _changed_texts():
-        print(line, flush=True)
+    for name, world in WORLDS.items():
+        for line in changed_seeds(world.mutations, world.noticing, world.late):
+            print(f"{name}: {line}", flush=True)

@@ -8,9 +8,9 @@ an old one still holds, after a search of seconds.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
+from tests.sim.late import changed_seeds, first_failing
 from tests.sim_catalog.clone_mutations import CLONE_MUTATIONS
 from tests.sim_catalog.line_mutations import LINE_MUTATIONS
 from tests.sim_catalog.mutations import CATALOG_MUTATIONS
@@ -114,11 +114,11 @@ def noticing(mutation: str) -> int | None:
         range(1, 1001) if kind is not None else seeds_of(CAUGHT_BY.get(mutation, "names"), 1000)
     )
     about = ABOUT.get(mutation, frozenset())
-    with MUTATIONS[mutation]():
-        for seed in (LATE.get(mutation, 1), *seeds):
-            if simulate_catalog(seed, kind, about).failures:
-                return seed
-    return None
+    return first_failing(
+        MUTATIONS[mutation],
+        lambda seed: simulate_catalog(seed, kind, about),
+        (LATE.get(mutation, 1), *seeds),
+    )
 
 
 def kind_of(mutation: str) -> str | None:
@@ -126,14 +126,6 @@ def kind_of(mutation: str) -> str | None:
     return next((kind for kind, mutations in of.items() if mutation in mutations), None)
 
 
-def _changed_texts() -> Iterator[str]:
-    for mutation in sorted(MUTATIONS):
-        start_time = time.process_time()
-        seed = noticing(mutation)
-        if LATE.get(mutation, seed) != seed or time.process_time() - start_time > 0.5:
-            yield f'    "{mutation}": {seed},'
-
-
 if __name__ == "__main__":
-    for line in _changed_texts():
-        print(line, flush=True)
+    for line in changed_seeds(MUTATIONS, noticing, LATE):
+        print(f"    {line}", flush=True)

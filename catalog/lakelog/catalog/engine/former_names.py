@@ -88,8 +88,8 @@ def logs_of_name(
 ) -> Iterator[TrackedLog[Any]]:
     """Yield the logs that a name leads to, or has led to lately. The present log is first.
 
-    Costs a round of GETs if nothing has changed. Raises FormerLogUnknown for a table that was moved to another
-    namespace, from a place that its user chose.
+    Costs a round of GETs for each level of the name, if nothing has changed. Raises FormerLogUnknown if a log cannot be
+    found: its object was moved away from a place that its user chose, or has got a third name since.
     """
     tree = catalog._tree
     present = tree.find_table(name) if is_table else tree.find_namespace(name)

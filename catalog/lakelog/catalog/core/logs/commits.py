@@ -25,7 +25,7 @@ from lakelog.catalog.core.schema.metadata import Metadata
 from lakelog.catalog.core.schema.schema import (
     Schema,
     dotted,
-    missing_key_part,
+    equal_keys,
     required_field_without_values,
     returned_field,
 )
@@ -434,7 +434,4 @@ def _misfit(base: Schema, current: Schema, *, copies_rows: bool) -> str | None:
     required_path = required_field_without_values(base, current)
     if required_path is not None:
         return f"the column {dotted(required_path)} is required now, and the files do not have it"
-    key_path = missing_key_part(base, current)
-    if key_path is not None:
-        return f"the keys of a map lack {dotted(key_path)} now, so that two keys may be equal"
-    return None
+    return equal_keys(base, current)

@@ -224,10 +224,12 @@ class _Fitting:
                 continue
             self._names[field_.id] = file_part.name
             self._fit(field_, file_part, field_path, None if in_file is None else (*in_file, file_part.name))
-        names = ", ".join(dotted((*path, part.name)) for part in places.values())
-        if places and self._in_key:
-            self._refuse(f"has {names}, without which two keys of a map may be equal: add the columns first")
-        if places and not self._ignores_extra:
+        if places and (self._in_key or not self._ignores_extra):
+            names = ", ".join(dotted((*path, part.name)) for part in places.values())
+            if self._in_key:
+                self._refuse(
+                    f"has {names}, without which two keys of a map may be equal: add the columns first"
+                )
             self._refuse(
                 f"has {names}, which the table does not have: add the columns first, or set ignore_extra_columns"
             )

@@ -301,7 +301,7 @@ def with_schema(spec: PartitionSpec, schema: Schema) -> PartitionSpec:
 
 
 NO_COLUMN = 0
-"""The source of a partition field whose column cannot have its transform any more. No column has this id."""
+"""The source of a partition field if its column has other partition values now, or none. No column has this id."""
 
 
 def with_former_schema(spec: PartitionSpec, schema: Schema, left_schema: Schema) -> PartitionSpec:

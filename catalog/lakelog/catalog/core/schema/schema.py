@@ -249,6 +249,14 @@ def missing_key_part(old_schema: Schema, schema: Schema) -> tuple[str, ...] | No
     return None
 
 
+def equal_keys(old_schema: Schema, schema: Schema) -> str | None:
+    """Return why rows of `old_schema` may have maps with equal keys in `schema`. None if they have none."""
+    path = missing_key_part(old_schema, schema)
+    return (
+        None if path is None else f"the keys of a map lack {dotted(path)} now, so that two keys may be equal"
+    )
+
+
 def physical_name(name: str, id: int) -> str:
     """Return the name in data files of a column first called `name`: ASCII, and unique through the id."""
     stem = re.sub(r"[^A-Za-z0-9_]", "_", name)[:_PHYSICAL_STEM_LENGTH]

@@ -11,7 +11,7 @@ from lakelog.catalog.core.writes.identity_values import known_taken
 from lakelog.catalog.core.writes.partial_files import matching_files
 from lakelog.catalog.core.writes.prepared_rows import RowChange
 from lakelog.catalog.core.writes.proposed_rows import gathered_rows
-from lakelog.catalog.core.writes.rollback import equal_keys, go_back, wider_type
+from lakelog.catalog.core.writes.rollback import go_back, wider_type
 from lakelog.catalog.core.writes.row_changes import commit_rows
 from lakelog.catalog.core.writes.stream_batches import StreamBatch, check_takes, mark_of
 from lakelog.catalog.core.writes.tags_and_branches import drop_ref, set_ref
@@ -25,7 +25,6 @@ __all__ = [
     "check_takes",
     "commit_rows",
     "drop_ref",
-    "equal_keys",
     "gathered_rows",
     "known_taken",
     "mark_of",

@@ -23,7 +23,7 @@ from lakelog.catalog.core.schema.partitioning import with_former_schema
 from lakelog.catalog.core.schema.schema import (
     Schema,
     dotted,
-    missing_key_part,
+    equal_keys,
     required_field_without_values,
     returned_field,
 )
@@ -169,12 +169,6 @@ def _returned_column(past_schema: Schema, schema: Schema) -> str | None:
     return (
         f"the column {dotted(path)} had been dropped then, so they have no values of it, or lost them since"
     )
-
-
-def equal_keys(past_schema: Schema, schema: Schema) -> str | None:
-    """Return the part of a map's keys without which two keys may be equal. None if there is none."""
-    path = missing_key_part(past_schema, schema)
-    return None if path is None else f"the keys of a map lack {dotted(path)} now, so that two may be equal"
 
 
 def wider_type(past_schema: Schema, schema: Schema) -> str | None:

@@ -37,9 +37,10 @@ from lakelog.catalog.core.schema import (
     TypedValue,
     as_predicate,
     children,
+    equal_keys,
     with_children,
 )
-from lakelog.catalog.core.writes import equal_keys, wider_type
+from lakelog.catalog.core.writes import wider_type
 from lakelog.catalog.looking.changelog.file_diffs import ENTRY, FileDiff, FileDiffs, FileEntry, file_diffs
 from lakelog.log.errors import FormatError, InvalidInput, NotFound
 
