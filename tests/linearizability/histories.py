@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -105,7 +106,7 @@ class Recording:
             for number in self._clients:
                 self._start(file, number)
             (Path(self.world.folder) / "go").touch()
-            while any(process.is_alive() for process in self._processes.values()):
+            while self._anyone_alive():
                 self._wake()
                 for fault in [fault for fault in self._faults if self._is_due(fault)]:
                     self._faults.remove(fault)
@@ -115,20 +116,23 @@ class Recording:
                     break
                 time.sleep(PAUSE_S)
         finally:
-            for process in self._processes.values():
-                process.kill()
-                process.join()
+            exit_codes = {number: _killed(process) for number, process in self._processes.items()}
         self.broken += [
-            f"client {number} ended with {process.exitcode}: {self._log(number)}"
-            for number, process in self._processes.items()
-            if process.exitcode != 0 and not self.broken
+            f"client {number} ended with {exit_code}: {self._log(number)}"
+            for number, exit_code in exit_codes.items()
+            if exit_code != 0 and not self.broken
         ]
+
+    def _anyone_alive(self) -> bool:
+        with POLLING:
+            return any(process.is_alive() for process in self._processes.values())
 
     def _start(self, file: str, number: int) -> None:
         self._incarnations[number] += 1
         of = (file, self.subject, number, self._incarnations[number], self._operations)
         self._processes[number] = FORKS.Process(target=client.run, args=of, daemon=True)
-        self._processes[number].start()
+        with POLLING:
+            self._processes[number].start()
 
     def _is_due(self, fault: Fault) -> bool:
         path = client.journal(self.world, fault.client, self._incarnations[fault.client])
@@ -141,16 +145,15 @@ class Recording:
     def _strike(self, fault: Fault, file: str) -> None:
         process = self._processes[fault.client]
         time.sleep(fault.delay_s)
-        if not process.is_alive():
-            return
+        with POLLING:
+            if not process.is_alive():
+                return
         if fault.stop_s:
             self._signal(fault.client, signal.SIGSTOP)
             self._asleep[fault.client] = time.monotonic() + fault.stop_s
             self.figures["clients stopped"] += 1
             return
-        process.kill()
-        process.join()
-        self.figures["clients killed"] += process.exitcode != 0
+        self.figures["clients killed"] += _killed(process) != 0
         self._start(file, fault.client)
 
     def _wake(self) -> None:
@@ -191,6 +194,17 @@ class Recording:
         path.write_text("\n".join(text) + "\n")
 
 
+def _killed(process: Any) -> int:
+    """Kill a process if it still runs; return its exit code."""
+    with POLLING:
+        process.kill()
+        process.join()
+        return int(process.exitcode)
+
+
+POLLING = threading.Lock()
+"""Held while processes are polled: one start polls them all, and an exit code comes once, so that of two polls at
+the same time one sees 255."""
 FORKS = multiprocessing.get_context("forkserver")
 """A server that has imported everything forks the clients."""
 FORKS.set_forkserver_preload([*PRELOADED, "tests.linearizability.client"])
