@@ -45,8 +45,7 @@ private[lakelog] trait LakeConstraints extends CatalogAccess {
       catch {
         case unproven: LakelogFailure if unproven.kind == "rows-unproven" =>
           SessionBranch.refuseLook(table)
-          // Each look may be at a newer version than the one before: the oldest is what all of them have seen.
-          val seen = columns.map(ConstraintInternals.requireValues(this, ident, table, _)).minBy(_.facts.version)
+          val seen = ConstraintInternals.requireValues(this, ident, table, columns)
           alter(ident, changes, Some(seen.facts.reference))
       }
     }

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
+from tests.spark.hooks import HOOK
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
@@ -38,6 +39,43 @@ def test_not_null_is_set_where_no_row_is_null(lake):
     lake.sql("ALTER TABLE lake.t ALTER COLUMN id DROP NOT NULL")
     lake.sql("INSERT INTO lake.t (id) VALUES (NULL)")
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id IS NULL") == [(1,)]
+
+
+# A Python side that lets another client add a row while Spark looks for rows without a value.
+MEANWHILE = (
+    HOOK
+    + """
+import pathlib, pyarrow as pa
+from lakelog.catalog import Catalog
+armed = pathlib.Path({armed!r})
+def plan(original):
+    def call(*asked):
+        answer = original(*asked)
+        if armed.exists():
+            armed.unlink()
+            rows = pa.table({{"a": pa.array([[None]], pa.list_(pa.int32()))}})
+            Catalog({warehouse!r}).load_table("t").append(rows)
+        return answer
+    return call
+hook("plan", plan)
+"""
+)
+
+
+def test_no_row_without_a_value_comes_while_all_rows_are_looked_at(make_lake, warm, tmp_path):
+    armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
+    lake = make_lake(
+        warehouse, python=warm.program(tmp_path, MEANWHILE.format(armed=str(armed_path), warehouse=warehouse))
+    )
+    lake.sql("CREATE TABLE lake.t (a ARRAY<INT>, b ARRAY<INT>)")
+    lake.sql("INSERT INTO lake.t VALUES (array(1), array(2))")
+    armed_path.touch()
+    with pytest.raises(Exception, match="as of version 2, but rows were added since"):
+        lake.sql("ALTER TABLE lake.t ALTER COLUMN a.element SET NOT NULL, b.element SET NOT NULL")
+    assert not armed_path.exists()
+    assert lake.catalog.load_table("t").schema.find(["a", "element"]).nullable
+    with pytest.raises(Exception, match="a[.]element IS NOT NULL"):
+        lake.sql("ALTER TABLE lake.t ALTER COLUMN b.element SET NOT NULL, a.element SET NOT NULL")
 
 
 def test_what_else_a_statement_with_not_null_changes_is_checked_by_spark(lake, memory):

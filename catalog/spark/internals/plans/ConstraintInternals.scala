@@ -43,12 +43,22 @@ private[lakelog] object ConstraintInternals {
     checked.optimizedPlan.asInstanceOf[AlterTableCommand].changes
   }
 
-  /** Looks for a row without a value at `column`, and returns the version of the table that it was looked for in. */
-  def requireValues(catalog: CatalogPlugin, ident: Identifier, table: LakeTable, column: Seq[String]): LakeTable = {
+  /**
+   * Looks for a row that lacks a value at one of `columns`, and returns the table at the version that was looked at.
+   *
+   * Each execution of a query reads the newest version of its tables. So there is one for all columns, and it says its version.
+   */
+  def requireValues(
+      catalog: CatalogPlugin, ident: Identifier, table: LakeTable, columns: Seq[Seq[String]]): LakeTable = {
     val rows = Dataset.ofRows(session, DataSourceV2Relation.create(table, Some(catalog), Some(ident)))
-    val top = table.schema.find(field => SettingInternals.resolver(field.name, column.head)).get
-    val missing = rows.filter(lacks(functions.col(SchemaInternals.quoted(Seq(top.name))), top.dataType, column.tail))
-    if (!missing.isEmpty) {
+    val lacking = columns.map { column =>
+      val top = table.schema.find(field => SettingInternals.resolver(field.name, column.head)).get
+      val lacks = this.lacks(functions.col(SchemaInternals.quoted(Seq(top.name))), top.dataType, column.tail)
+      functions.coalesce(lacks, functions.lit(false))
+    }
+    val missing = rows.filter(lacking.reduce(_ || _)).select(lacking: _*).limit(1)
+    missing.collect().foreach { row =>
+      val column = columns(columns.indices.find(row.getBoolean).get)
       throw ErrorInternals.checkViolated(s"${SchemaInternals.quoted(column)} IS NOT NULL", table.name)
     }
     missing.queryExecution.optimizedPlan.collectFirst {
