@@ -12,7 +12,7 @@ import pytest
 from pyroaring import BitMap
 from tests.integration.catalog.conftest import SCHEMA, rows
 
-from lakelog.catalog import Catalog, NamespaceExists, NoSuchTable, Table, TableExists, engine
+from lakelog.catalog import Catalog, CommitConflict, NamespaceExists, NoSuchTable, Table, TableExists, engine
 from lakelog.catalog.core.ddl import staging
 from lakelog.catalog.core.files import deletion_vectors
 from lakelog.catalog.keeping.clones import cloning, materializing
@@ -236,6 +236,21 @@ def test_a_name_that_is_taken_leaves_no_promise_behind(catalog: Catalog, source:
     with pytest.raises(TableExists):
         catalog.clone("a", "b")
     assert catalog.clone("a", "b", if_not_exists=True).row_count == 0
+    assert not catalog.load_table("a").table_head.state.clones
+
+
+def test_a_clone_that_comes_too_late_leaves_no_open_log_behind(
+    catalog: Catalog, source: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgotten(*_: object) -> None:
+        raise CommitConflict("vacuum took it for abandoned", version=0)
+
+    with monkeypatch.context() as patch, pytest.raises(CommitConflict):
+        patch.setattr(staging, "check_not_forgotten", forgotten)
+        catalog.clone("a", "b")
+    [promise] = catalog.load_table("a").table_head.state.clones.values()
+    assert catalog._tree.logs.table(promise.location).current().sealed
+    vacuumed(catalog)
     assert not catalog.load_table("a").table_head.state.clones
 
 

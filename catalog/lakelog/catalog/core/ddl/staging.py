@@ -56,6 +56,7 @@ from lakelog.catalog.core.state.namespace_state import RELATION, TABLE, Namespac
 from lakelog.catalog.core.state.refs import check_no_branches
 from lakelog.catalog.core.state.table_state import TableState, apply
 from lakelog.catalog.errors import (
+    CommitConflict,
     LocationTaken,
     NameReassigned,
     NoSuchNamespace,
@@ -438,7 +439,7 @@ def _create_log(
     if namespace is not None:
         try:
             _link(stage, namespace)
-        except (TableExists, NoSuchNamespace):
+        except (CommitConflict, NoSuchNamespace, TableExists):
             if stage.own_location or go_on is not None:
                 _give_up(table_log, view)
             raise
