@@ -37,8 +37,13 @@ LEADING = {
     "hf.endpoint": "https://evil.example",
     "write.py-location-provider.impl": "evil.Places",
     "write.data.path": "s3://evil/data",
+    "uri": "https://evil.example",
+    "token": "evil",
+    "header.x-evil": "evil",
+    "DEFAULT_SCHEME": "hdfs",
+    "DEFAULT_NETLOC": "evil.example:9000",
 }
-KEPT = {"owner": "ann", "uri": "https://docs.example", "s3": "x", "clients": "y"}
+KEPT = {"owner": "ann", "s3": "x", "clients": "y"}
 
 
 @pytest.fixture
@@ -86,13 +91,14 @@ def test_clients_do_not_see_it_in_a_table_that_has_it(catalog: Catalog, older_ta
         table = lake.load_table("a.t")
         for _ in range(2):
             assert table.io.properties["s3.endpoint"] == "https://own.example"
-            assert not (LEADING.keys() - {"s3.endpoint"}) & table.io.properties.keys()
+            assert table.io.properties["uri"] == url
+            assert not (LEADING.keys() - {"s3.endpoint", "uri"}) & table.io.properties.keys()
             assert not LEADING.keys() & table.properties.keys()
             assert KEPT.items() <= table.properties.items()
             assert table.scan().to_arrow().num_rows
             table.append(ROWS)
     # A client's commit takes nothing away that the client has not seen.
-    assert LEADING.items() <= catalog.load_table("a.t").properties.items()
+    assert (LEADING | {"token": "***"}).items() <= catalog.load_table("a.t").properties.items()
     assert catalog.load_table("a.t").scan().to_arrow().num_rows == 9
 
 

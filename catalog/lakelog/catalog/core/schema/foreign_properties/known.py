@@ -65,7 +65,7 @@ PLACES = (
 
 CLIENT_SETTINGS = (
     "py-io-impl io-impl write.py-location-provider.impl s3.* client.* gcs.* adls.* hdfs.* hf.* oss.* glue.* "
-    "http-client.* signer.* encryption.kms-impl encryption.kms-type"
+    "http-client.* signer.* encryption.kms-impl encryption.kms-type uri token header.* DEFAULT_SCHEME DEFAULT_NETLOC"
 )
 """The settings of clients of Iceberg that some of them also take from a table, before their own."""
 
