@@ -22,7 +22,7 @@ from lakelog.catalog.engine.keyed_requests import (
     still_leads,
     token_of,
 )
-from lakelog.catalog.formats.iceberg_commits import ClientCommit, is_create
+from lakelog.catalog.formats.iceberg_commits import ClientCommit, OtherRequestCommitted, is_create
 from lakelog.catalog.names import Identifier, quoted
 from lakelog.log.errors import CommitUnknown, InvalidInput, LakelogError, StorageError
 from lakelog.rest.access import KnownCaller
@@ -159,7 +159,7 @@ def _or_again(look: Look, change: Callable[[], HttpAnswer], answer_again: Answer
     """
     try:
         return change()
-    except FormerLogUnknown:
+    except (FormerLogUnknown, OtherRequestCommitted):
         raise
     except CommitUnknown as error:
         # With its key the request can be sent again, which settles it.

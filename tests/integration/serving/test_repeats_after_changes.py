@@ -307,6 +307,26 @@ def test_a_damaged_table_can_be_dropped_with_a_key(warehouse: Warehouse) -> None
     assert warehouse.ask("drop a table").status == 204
 
 
+def drop_and_undrop_view(catalog: Catalog) -> None:
+    catalog.drop_view("a.v")
+    catalog.undrop_view("a.v")
+
+
+def rename_view_twice(catalog: Catalog) -> None:
+    catalog.rename_view("a.v", "a.w")
+    catalog.rename_view("a.w", "a.x")
+
+
+@pytest.mark.parametrize("change", [drop_and_undrop_view, rename_view_twice])
+def test_no_log_is_missed_where_a_view_had_the_name(warehouse: Warehouse, change: Later) -> None:
+    catalog = Catalog(warehouse.url)
+    change(catalog)
+    assert ask(warehouse.server(), "POST", f"{T}/v", updates(owner="me")).status == 404
+    if not catalog.view_exists("a.v"):
+        catalog.create_table("a.v", BENS)
+        assert ask(warehouse.server(), "POST", f"{T}/v", updates(owner="me")).status == 200
+
+
 # The same key, later or for another request
 
 

@@ -58,6 +58,7 @@ INSIDE = {
     "KeyReused": "a request of a client of the server, which answers by 422",
     "DoneBefore": "ends a change in the server whose request was done before; no client sees it",
     "FormerLogUnknown": "a request of a client of the server, which answers as for CommitUnknown",
+    "OtherRequestCommitted": "a request of a client of the server, which answers as for CommitUnknown",
     "Changelog": "what Changes reads, and engines by their own requests",
     "FileSet": "of a table's state; users have files by `Table.plan`",
     "LogCache": "of a catalog; never made or taken by a user",

@@ -196,5 +196,4 @@ def _is_definition(state: NamespaceState, change: NameChange) -> bool:
     drop = state.dropped.get(change.id)
     if drop is not None:
         return drop.definition is not None
-    renamed = None if change.new_name is None else state.definition(change.space, change.new_name)
-    return renamed is not None and renamed.id == change.id
+    return any(entry.id == change.id for _, entry in state.definitions(change.space))

@@ -63,10 +63,11 @@ class Client:
         return requests[0]
 
     def send(
-        self, body: Any, path: str = "/v1/namespaces/ns/tables/t", method: str = "POST"
+        self, body: Any, path: str = "/v1/namespaces/ns/tables/t", method: str = "POST", key: str = ""
     ) -> tuple[int, Any]:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}{path}", data=data, method=method)
+        headers = {"Idempotency-Key": key} if key else {}
+        request = urllib.request.Request(f"{self.url}{path}", data=data, headers=headers, method=method)
         try:
             with urllib.request.urlopen(request) as answer:
                 return answer.status, json.loads(answer.read() or b"{}")
@@ -425,7 +426,8 @@ def test_several_tables_change_together_or_not_at_all(client: Client) -> None:
     assert client.send({"table-changes": [*changes, changes[0]]}, "/v1/transactions/commit")[0] == 400
 
 
-def test_another_request_with_the_same_snapshot_is_not_called_done(client: Client) -> None:
+@pytest.mark.parametrize("key", ["", "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"])
+def test_another_request_with_the_same_snapshot_is_not_called_done(client: Client, key: str) -> None:
     """A client that hears of success would never send its other updates again."""
     request = client.prepared()
     assert client.send(request)[0] == 200
@@ -435,9 +437,9 @@ def test_another_request_with_the_same_snapshot_is_not_called_done(client: Clien
     more = {"action": "set-properties", "updates": {"owner": "me"}}
     changed = {**request, "updates": [*request["updates"], more]}
     joint = {"table-changes": [{"identifier": {"namespace": ["ns"], "name": "t"}, **changed}]}
-    for body, path in ((changed, None), (joint, "/v1/transactions/commit")):
-        status, error = client.send(body) if path is None else client.send(body, path)
-        # Files of a commit that is said to have failed would be deleted.
+    for body, path in ((changed, "/v1/namespaces/ns/tables/t"), (joint, "/v1/transactions/commit")):
+        status, error = client.send(body, path, key=key)
+        # Files of a commit that is said to have failed would be deleted. To send it again does not help.
         assert (status, error["type"]) == (500, "CommitStateUnknownException")
         assert "made by a request with other updates" in error["message"]
     assert Catalog(client.warehouse).load_table("ns.t").version == version

@@ -8,6 +8,7 @@ package must not know HTTP, or which names lead to a table.
 from lakelog.catalog.formats.iceberg_commits.columns import schema_of_client
 from lakelog.catalog.formats.iceberg_commits.commits import (
     ClientCommit,
+    OtherRequestCommitted,
     PlannedCommit,
     VersionMoved,
     apply_planned,
@@ -23,6 +24,7 @@ from lakelog.catalog.formats.iceberg_commits.updates import as_protocol
 
 __all__ = [
     "ClientCommit",
+    "OtherRequestCommitted",
     "PlannedCommit",
     "VersionMoved",
     "apply_planned",

@@ -86,8 +86,12 @@ def was_committed(head: TableHead, commit: ClientCommit, document: Document) -> 
     return bool(versions)
 
 
+class OtherRequestCommitted(CommitUnknown):
+    """Another request had the snapshot or the uuid. It does not help to send this one again."""
+
+
 def check_same_request(head: TableHead, commit: ClientCommit, version: int) -> None:
-    """Raise CommitUnknown if a version was made by a commit with other updates. Makes a GET.
+    """Raise OtherRequestCommitted if a version was made by a commit with other updates. Makes a GET.
 
     A client that hears of a failure deletes its files, which that version may need. If the outcome is unknown, it keeps
     them. Nothing is checked if the version has expired, or was made by an older lakelog.
@@ -97,7 +101,7 @@ def check_same_request(head: TableHead, commit: ClientCommit, version: int) -> N
         made_by = next(head.tracked.log.commits(first=version, last=version), None)
     digest = iceberg_commit(made_by).updates
     if digest is not None and digest != commit.digest:
-        raise CommitUnknown(
+        raise OtherRequestCommitted(
             f"version {version} of {head.name} has a snapshot or the uuid of this request, and was made by a request "
             "with other updates. Nothing was changed now: load the table, and look for the updates of both",
             commit_id="" if made_by is None else made_by.commit_id,
