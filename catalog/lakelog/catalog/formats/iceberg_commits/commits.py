@@ -87,7 +87,7 @@ def was_committed(head: TableHead, commit: ClientCommit, document: Document) -> 
 
 
 class OtherRequestCommitted(CommitUnknown):
-    """Another request had the snapshot or the uuid. It does not help to send this one again."""
+    """Another request had the snapshot or the uuid. It does not help to send this request again."""
 
 
 def check_same_request(head: TableHead, commit: ClientCommit, version: int) -> None:
