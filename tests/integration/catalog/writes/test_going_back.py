@@ -405,6 +405,39 @@ def test_rows_are_found_that_were_partitioned_by_another_type_of_their_column(
     assert not catalog.fsck(deep=True).found
 
 
+@pytest.mark.parametrize("way", ["not there", "dropped"])
+def test_a_partitioning_of_a_column_that_was_gone_has_values_of_the_former_type(catalog, way):
+    field = {"transform": "truncate", "args": [10], "column": "c"}
+    first = catalog.create_table("t", pa.schema([("id", pa.int32())]))
+    narrow = first.add_column("c", "integer")
+    wide = narrow.update_column("c", type="decimal(12,2)").alter(
+        [{"change": "set-partitioning", "fields": [field]}]
+    )
+    if way == "dropped":
+        gone = wide.alter([{"change": "set-partitioning", "fields": []}]).drop_column("c")
+    else:
+        gone = wide.rollback_to_version(first.version)
+    back = gone.rollback_to_version(narrow.version).alter([{"change": "set-partitioning", "fields": [field]}])
+    filled = back.append(ids(1, 2, c=pa.array([15, 24], pa.int32())))
+    table = filled.rollback_to_version(wide.version).set_current_version(filled.version)
+    assert table.scan(filter=col("c") == Decimal(15)).to_arrow()["id"].to_pylist() == [1]
+    assert table.delete(col("c") < Decimal(15)).row_count == 2
+
+
+@pytest.mark.parametrize("transform", [None, "identity", "hour"])
+def test_a_delete_matches_rows_by_the_type_that_a_column_has_got_meanwhile(catalog, transform):
+    stale = catalog.create_table("t", pa.schema([("id", pa.int32()), ("c", pa.date32())]))
+    table = catalog.load_table("t").update_column("c", type="timestamp_ntz")
+    if transform is not None:
+        table = table.alter(
+            [{"change": "set-partitioning", "fields": [{"transform": transform, "column": "c"}]}]
+        )
+    for id, hour in enumerate((0, 5, 23)):
+        table = table.append(ids(id, c=[dt.datetime(2020, 1, 2, hour)]))
+    assert stale.delete(col("c") <= dt.date(2020, 1, 2)).row_count == 2
+    assert [row[0] for row in rows(table)] == [1, 2]
+
+
 def test_going_back_to_the_current_version_makes_no_version(table):
     assert table.rollback_to_version(3).version == 3
     assert table.set_current_version(3).version == 3

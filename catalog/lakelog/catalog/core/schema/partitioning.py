@@ -320,8 +320,10 @@ def with_former_schema(spec: PartitionSpec, schema: Schema, left_schema: Schema)
 
 
 def _keeps_values(id: int, schema: Schema, left_schema: Schema) -> bool:
-    if not (schema.has_id(id) and left_schema.has_id(id)):
+    if not schema.has_id(id):
         return True
+    if not left_schema.has_id(id):
+        return False  # it may have had any type that its files have values of
     type, left_type = schema.field_by_id(id).type, left_schema.field_by_id(id).type
     if not isinstance(type, AtomicType) or not isinstance(left_type, AtomicType):
         return type == left_type

@@ -43,20 +43,17 @@ def delete(
     rows.
     """
     for tries_left in reversed(range(TRIES_MAX)):
+        change = file_changes.ContentsChange(
+            operation=OperationKind.DELETE,
+            filter=predicate,
+            filter_text=str(predicate),
+            keeps_partitions=keeps_partitions,
+        )
         try:
-            change = file_changes.ContentsChange(
-                operation=OperationKind.DELETE,
-                filter=predicate,
-                filter_text=str(predicate),
-                keeps_partitions=keeps_partitions,
-            )
-            return head.after(file_changes.commit(head, change, token=token))
-        except NothingToDo:
-            return head.refreshed().unchanged()
-        except file_changes.FilesMatchInPart:
-            pass
-        try:
-            return _delete_rows(head, predicate, token, keeps_partitions=keeps_partitions)
+            try:
+                return head.after(file_changes.commit(head, change, token=token))
+            except file_changes.FilesMatchInPart:
+                return _delete_rows(head, predicate, token, keeps_partitions=keeps_partitions)
         except NothingToDo:
             return head.refreshed().unchanged()
         except CommitConflict:

@@ -50,8 +50,8 @@ from lakelog.catalog.core.planning.scan_plan import partition_key
 from lakelog.catalog.core.schema.filters import Filter, as_predicate
 from lakelog.catalog.core.schema.identity import ValuesTaken
 from lakelog.catalog.core.schema.metadata import Metadata
-from lakelog.catalog.core.schema.predicate import ALWAYS_TRUE, Predicate
-from lakelog.catalog.core.schema.schema import Schema
+from lakelog.catalog.core.schema.predicate import ALWAYS_TRUE, Predicate, paths_in
+from lakelog.catalog.core.schema.schema import Schema, dotted
 from lakelog.catalog.core.state.adopted import check_not_adopted
 from lakelog.catalog.core.state.conflicts import ChangeKind, OperationKind
 from lakelog.catalog.core.state.events import FilesChanged, encode
@@ -204,6 +204,8 @@ def _commit(
             lambda kind: _is_replaced(base, current, change, condition, kind, since),
             values=change.values,
         )
+        if change.filter is not None and current.metadata.generation == base.metadata.generation:
+            _check_columns(base, current, change.operation, change.filter)
         check_conflicts(change.operation, view, passed_commits, write_base, base.name)
         _check_not_there(current, change.files)
         identity_events = taken_events(view, change.values, base.name)
@@ -254,6 +256,28 @@ def _commit(
     base.check_own_steps(change.operation, OperationFacts(base.version, base.schema, lambda kind: True))
     with kept_by_commit(base.tracked, [] if partial is None else partial.written):
         return base.commit(decide, token, shared=_only_adds(change))
+
+
+def _check_columns(
+    base: TableHead, current: TableHead, operation: OperationKind, predicate: Predicate
+) -> None:
+    """Raise CommitConflict if a column of a condition has another type now, or a delete's column was dropped.
+
+    The values in the condition were bound to the type of `base`. Other rows match them by the type of now. An overwrite
+    has found its rows on `base`, with the values of a dropped column.
+    """
+    for path in paths_in(predicate):
+        field = base.schema.get(path)
+        if field is None:
+            continue
+        if not current.schema.has_id(field.id):
+            if operation is OperationKind.DELETE:
+                raise moved_conflict(operation, current, f"the column {dotted(path)} was dropped")
+            continue
+        type = current.schema.field_by_id(field.id).type
+        if type != field.type:
+            why = f"the column {dotted(path)} is a {type} now, and was a {field.type}"
+            raise moved_conflict(operation, current, why)
 
 
 def _only_adds(change: ContentsChange) -> bool:
