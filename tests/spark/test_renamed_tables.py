@@ -18,7 +18,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.types import IntegerType
 from tests.spark.conftest import Lake, children
-from tests.spark.hooks import HOOK
+from tests.spark.hooks import meanwhile
 
 from lakelog.catalog import Catalog
 
@@ -113,31 +113,16 @@ def test_a_statement_goes_to_the_table_that_got_its_name_while_it_ran(
     assert len(list(place.rglob("*.parquet"))) == files, "the files of the first attempt are deleted"
 
 
-# Where the file `armed` appears, the next commit gives the name to the other table first.
-SWAPPED = (
-    HOOK
-    + """
-import pathlib
-armed = pathlib.Path({armed!r})
-def swapped(commit):
-    def call(at, asked):
-        if armed.exists():
-            armed.unlink()
-            from lakelog.catalog import Catalog
-            other = Catalog({warehouse!r})
-            other.rename_table("n.t", "n.t_old")
-            other.rename_table("n.t_new", "n.t")
-        return commit(at, asked)
-    return call
-for method in ("commit_stage", "delete", "truncate"):
-    hook(method, swapped)
+SWAP = """
+other.rename_table("n.t", "n.t_old")
+other.rename_table("n.t_new", "n.t")
 """
-)
 
 
 def test_so_do_statements_that_compute_no_rows(make_lake: Any, warm: Any, tmp_path: Path) -> None:
     armed_path, warehouse = tmp_path / "armed", tmp_path / "warehouse"
-    program = warm.program(tmp_path, SWAPPED.format(armed=str(armed_path), warehouse=str(warehouse)))
+    text = meanwhile(["commit_stage", "delete", "truncate"], armed_path, warehouse, SWAP)
+    program = warm.program(tmp_path, text)
     lake = filled_lake(make_lake(str(warehouse), python=program))
     columns = "(z INT)"
     for statement in (

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
-from tests.spark.hooks import HOOK
+from tests.spark.hooks import meanwhile
 from tests.spark.sessions import another_session
 from tests.spark.sql.reference import outcome
 
@@ -41,32 +41,16 @@ def test_not_null_is_set_where_no_row_is_null(lake):
     assert lake.sql("SELECT count(*) FROM lake.t WHERE id IS NULL") == [(1,)]
 
 
-# A Python side that lets another client add a row while Spark looks for rows without a value.
-MEANWHILE = (
-    HOOK
-    + """
-import pathlib, pyarrow as pa
-from lakelog.catalog import Catalog
-armed = pathlib.Path({armed!r})
-def plan(original):
-    def call(*asked):
-        answer = original(*asked)
-        if armed.exists():
-            armed.unlink()
-            rows = pa.table({{"a": pa.array([[None]], pa.list_(pa.int32()))}})
-            Catalog({warehouse!r}).load_table("t").append(rows)
-        return answer
-    return call
-hook("plan", plan)
+NO_VALUE = """
+import pyarrow as pa
+other.load_table("t").append(pa.table({"a": pa.array([[None]], pa.list_(pa.int32()))}))
 """
-)
 
 
 def test_no_row_without_a_value_comes_while_all_rows_are_looked_at(make_lake, warm, tmp_path):
     armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
-    lake = make_lake(
-        warehouse, python=warm.program(tmp_path, MEANWHILE.format(armed=str(armed_path), warehouse=warehouse))
-    )
+    text = meanwhile(["plan"], armed_path, warehouse, NO_VALUE, after=True)
+    lake = make_lake(warehouse, python=warm.program(tmp_path, text))
     lake.sql("CREATE TABLE lake.t (a ARRAY<INT>, b ARRAY<INT>)")
     lake.sql("INSERT INTO lake.t VALUES (array(1), array(2))")
     armed_path.touch()

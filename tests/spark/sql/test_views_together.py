@@ -7,7 +7,7 @@ import re
 
 import pytest
 from pyspark.errors import AnalysisException
-from tests.spark.hooks import HOOK
+from tests.spark.hooks import meanwhile
 from tests.spark.sessions import another_session
 
 import lakelog.spark
@@ -168,26 +168,14 @@ def test_views_restored_in_a_transaction_are_there_with_it_or_not_at_all(shop):
     assert shop.catalog.list_views("a") == []
 
 
-# A Python side that lets another client change the view between the analysis of an ALTER VIEW and the change.
-MEANWHILE = (
-    HOOK
-    + """
-import pathlib, msgspec
-from lakelog.catalog import Catalog, engine
-armed = pathlib.Path({armed!r})
-def define(original):
-    def call(at, asked):
-        if armed.exists():
-            armed.unlink()
-            other = Catalog({warehouse!r})
-            view = other.load_view("a.v")
-            properties = view.properties | {{"theirs": "1"}}
-            engine.replace_view(other, "a.v", msgspec.structs.replace(view, properties=properties))
-        return original(at, asked)
-    return call
-hook("define_view", define)
+# Between the analysis of an ALTER VIEW and the change.
+THEIRS = """
+import msgspec
+from lakelog.catalog import engine
+view = other.load_view("a.v")
+properties = view.properties | {"theirs": "1"}
+engine.replace_view(other, "a.v", msgspec.structs.replace(view, properties=properties))
 """
-)
 
 
 @pytest.mark.parametrize(
@@ -201,9 +189,8 @@ hook("define_view", define)
 )
 def test_no_change_of_a_view_is_lost_to_another_one(make_lake, warm, tmp_path, statement):
     armed_path, warehouse = tmp_path / "armed", str(tmp_path / "warehouse")
-    lake = make_lake(
-        warehouse, python=warm.program(tmp_path, MEANWHILE.format(armed=str(armed_path), warehouse=warehouse))
-    )
+    text = meanwhile(["define_view"], armed_path, warehouse, THEIRS)
+    lake = make_lake(warehouse, python=warm.program(tmp_path, text))
     lake.sql("CREATE NAMESPACE lake.a")
     lake.sql("CREATE VIEW lake.a.v AS SELECT 1 AS id")
     armed_path.touch()

@@ -438,6 +438,18 @@ def test_a_delete_matches_rows_by_the_type_that_a_column_has_got_meanwhile(catal
     assert [row[0] for row in rows(table)] == [1, 2]
 
 
+def test_a_delete_takes_no_rows_by_a_column_that_was_dropped_meanwhile(catalog):
+    empty = catalog.create_table("t", pa.schema([("id", pa.int32()), ("c", pa.string())]))
+    filled = empty.append(ids(1, c=["x"]))
+    stale = catalog.load_table("t").rollback_to_version(empty.version)
+    table = catalog.load_table("t").drop_column("c").set_current_version(filled.version)
+    with pytest.raises(
+        CommitConflict, match=r"the column c was dropped\. Nothing was changed: load the table again"
+    ):
+        stale.delete(col("c") == "x")
+    assert rows(table) == [(1,)]
+
+
 def test_going_back_to_the_current_version_makes_no_version(table):
     assert table.rollback_to_version(3).version == 3
     assert table.set_current_version(3).version == 3

@@ -42,13 +42,13 @@ def delete(
     Raises Unsupported for an unknown condition. Raises CommitConflict if other writers keep changing the same
     rows.
     """
+    change = file_changes.ContentsChange(
+        operation=OperationKind.DELETE,
+        filter=predicate,
+        filter_text=str(predicate),
+        keeps_partitions=keeps_partitions,
+    )
     for tries_left in reversed(range(TRIES_MAX)):
-        change = file_changes.ContentsChange(
-            operation=OperationKind.DELETE,
-            filter=predicate,
-            filter_text=str(predicate),
-            keeps_partitions=keeps_partitions,
-        )
         try:
             try:
                 return head.after(file_changes.commit(head, change, token=token))

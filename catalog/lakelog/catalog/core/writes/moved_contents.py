@@ -20,6 +20,7 @@ from lakelog.catalog.core.writes.prepared_rows import PreparedChange, RowChange
 from lakelog.catalog.core.writes.row_reader import RowReader
 from lakelog.catalog.core.writes.row_rebase import RebasedFiles, RowRebase, made
 from lakelog.catalog.errors import CommitConflict
+from lakelog.catalog.next_step import start_over
 from lakelog.log import Commit, WriteRef
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class FirstReplaced:
 
 def moved_conflict(operation: OperationKind, head: TableHead, why: str) -> CommitConflict:
     return CommitConflict(
-        f"the {operation.word} of {head.name} conflicts with another change: {why}. Nothing was changed: run the "
-        "transaction again",
+        f"the {operation.word} of {head.name} conflicts with another change: {why}. Nothing was changed: "
+        f"{start_over()}",
         version=head.version,
     )
